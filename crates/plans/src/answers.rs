@@ -60,7 +60,7 @@ pub enum Unapplied {
 
 /// An apply that is wanted.
 #[derive(Clone, Debug)]
-pub struct ApplyOrder {
+pub struct ApplyRequest {
     /// The plans: all of them or none.
     pub plans: Vec<PlanId>,
     /// What the caller saw in each, by its fingerprint, in the same order: refused if there is something else in it now.
@@ -76,7 +76,7 @@ pub struct ApplyOrder {
 
 /// An undo that is wanted.
 #[derive(Clone, Debug)]
-pub struct UndoOrder {
+pub struct UndoRequest {
     /// The plan.
     pub plan: PlanId,
     /// Only this changeset of it.
@@ -91,7 +91,7 @@ pub struct UndoOrder {
 
 /// What an apply, an undo or a refresh came to.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct LandingOutcome {
     /// What became of it.
     pub kind: OutcomeKind,
     /// The plans, as they are now.
@@ -145,7 +145,7 @@ pub enum RepairEnd {
 
 /// A piece of rescued content is to go back to the workspace.
 #[derive(Clone, Debug)]
-pub struct RestoreOrder {
+pub struct RestoreRequest {
     /// The piece.
     pub id: RescuedId,
     /// Where it goes; to the path that it belongs to if it is not given.
@@ -328,7 +328,7 @@ pub struct Moment {
 
 /// A command that is about to run in a sandbox.
 #[derive(Clone, Debug)]
-pub struct NewStay {
+pub struct NewCommandRun {
     /// Whose it is.
     pub actor: Actor,
     /// With what: `shell` or `check`.
@@ -342,7 +342,7 @@ pub struct NewStay {
 /// A command may run in a sandbox. It must be followed by [`Plans::leave`] when nothing of it runs any more; if the
 /// daemon dies before, the next one does that.
 #[derive(Clone, Debug)]
-pub struct Stay {
+pub struct CommandRun {
     /// Names it.
     pub id: String,
     /// The plan.

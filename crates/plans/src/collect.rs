@@ -9,19 +9,19 @@ use protocol::{CollectedSandbox, PlanId, PlanState, PlansCollected};
 
 use crate::answers::{GcPolicy, Run};
 use crate::base::CollectMode;
-use crate::desk::sandbox_directory;
 use crate::error::PlanError;
+use crate::inner::{PlansInner, base_error, blocking};
 use crate::plan::Plan;
-use crate::shared::{Shared, base_error, blocking};
+use crate::plan_worker::sandbox_directory;
 use crate::store;
 use crate::streams::{self, PLAN_KIND};
 
 /// Collects. What has unapplied work in it is never touched, whatever its age.
-pub(crate) async fn collect(shared: &Arc<Shared>, policy: GcPolicy) -> Result<PlansCollected, PlanError> {
-    let now = shared.time.now();
+pub(crate) async fn collect(inner: &Arc<PlansInner>, policy: GcPolicy) -> Result<PlansCollected, PlanError> {
+    let now = inner.time.now();
     let mut collected = PlansCollected::default();
     let mut needed = HashSet::new();
-    for plan in own_plans(shared).await? {
+    for plan in own_plans(inner).await? {
         if !plan.record.has_sandbox {
             continue;
         }
@@ -29,8 +29,8 @@ pub(crate) async fn collect(shared: &Arc<Shared>, policy: GcPolicy) -> Result<Pl
         let is_old = now.since(plan.record.changed_at) >= policy.older_than;
         if is_over && is_old && plan.record.running.is_empty() && plan.record.landing.is_none() {
             let bytes = match policy.run {
-                Run::Dry => size(shared, &plan).await?,
-                Run::Real => take_away(shared, plan.id).await?,
+                Run::Dry => size(inner, &plan).await?,
+                Run::Real => take_away(inner, plan.id).await?,
             };
             collected
                 .sandboxes
@@ -45,10 +45,10 @@ pub(crate) async fn collect(shared: &Arc<Shared>, policy: GcPolicy) -> Result<Pl
     }
     // A plan that cannot be read stands on a base that nobody knows.
     let is_quarantined = |head: &eventlog::Quarantined| &*head.kind == PLAN_KIND;
-    if shared.log.quarantined().iter().any(is_quarantined) {
+    if inner.log.quarantined().iter().any(is_quarantined) {
         return Ok(collected);
     }
-    let bases = shared.bases.clone();
+    let bases = inner.bases.clone();
     let mode = match policy.run {
         Run::Dry => CollectMode::DryRun,
         Run::Real => CollectMode::Remove,
@@ -62,20 +62,20 @@ pub(crate) async fn collect(shared: &Arc<Shared>, policy: GcPolicy) -> Result<Pl
 
 /// The plans of this home that are not over, or still have a sandbox on the disk. The others are not even read: there
 /// may be years of them.
-pub(crate) async fn own_plans(shared: &Shared) -> Result<Vec<Plan>, PlanError> {
+pub(crate) async fn own_plans(inner: &PlansInner) -> Result<Vec<Plan>, PlanError> {
     let mut plans = BTreeMap::new();
-    let of = |state: PlanState| store::heads(&shared.log, PLAN_KIND, Some(state.as_str()));
+    let of = |state: PlanState| store::heads(&inner.log, PLAN_KIND, Some(state.as_str()));
     let (open, sealed) = tokio::try_join!(of(PlanState::Open), of(PlanState::Sealed))?;
     for stored in open.iter().chain(&sealed) {
-        if let Some(plan) = shared.log.readable(stored, streams::plan_of(stored)) {
+        if let Some(plan) = inner.log.readable(stored, streams::plan_of(stored)) {
             plans.insert(plan.id, plan);
         }
     }
-    for id in with_directory(shared).await? {
+    for id in with_directory(inner).await? {
         if plans.contains_key(&id) {
             continue;
         }
-        match store::plan(&shared.log, id).await {
+        match store::plan(&inner.log, id).await {
             Ok(plan) => drop(plans.insert(id, plan)),
             // It is being opened right now, was never opened, or is quarantined.
             Err(PlanError::NotFound(_) | PlanError::Unreadable { .. }) => {}
@@ -83,13 +83,13 @@ pub(crate) async fn own_plans(shared: &Shared) -> Result<Vec<Plan>, PlanError> {
         }
     }
     let own = plans.into_values();
-    let own = own.filter(|plan| plan.record.facts.home == shared.home_id);
+    let own = own.filter(|plan| plan.record.facts.home == inner.home_id);
     Ok(own.collect())
 }
 
 /// The plans that have a directory for sandboxes.
-async fn with_directory(shared: &Shared) -> Result<Vec<PlanId>, PlanError> {
-    let sandboxes = shared.sandboxes();
+async fn with_directory(inner: &PlansInner) -> Result<Vec<PlanId>, PlanError> {
+    let sandboxes = inner.sandboxes();
     let listed = blocking(move || {
         let names = fs::read_dir(&sandboxes)?.map(|entry| Ok(entry?.file_name()));
         names.collect::<io::Result<Vec<_>>>()
@@ -103,12 +103,12 @@ async fn with_directory(shared: &Shared) -> Result<Vec<PlanId>, PlanError> {
 }
 
 /// Takes the oldest sandboxes away of plans that are over, at most `limit` of them. Their changes are in the log.
-pub(crate) async fn make_room(shared: &Arc<Shared>, limit: usize) -> Result<(), PlanError> {
-    let mut over: Vec<Plan> = own_plans(shared).await?;
+pub(crate) async fn make_room(inner: &Arc<PlansInner>, limit: usize) -> Result<(), PlanError> {
+    let mut over: Vec<Plan> = own_plans(inner).await?;
     over.retain(|plan| plan.record.has_sandbox && is_over(plan));
     over.sort_by_key(|plan| plan.record.changed_at);
     for plan in over.into_iter().take(limit) {
-        take_away(shared, plan.id).await?;
+        take_away(inner, plan.id).await?;
     }
     Ok(())
 }
@@ -120,14 +120,14 @@ fn is_over(plan: &Plan) -> bool {
     }
 }
 
-async fn take_away(shared: &Arc<Shared>, id: PlanId) -> Result<u64, PlanError> {
-    shared
-        .at_plan(id, |desk| Box::pin(desk.take_sandbox_away()))
+async fn take_away(inner: &Arc<PlansInner>, id: PlanId) -> Result<u64, PlanError> {
+    inner
+        .at_plan(id, |worker| Box::pin(worker.take_sandbox_away()))
         .await
 }
 
-async fn size(shared: &Arc<Shared>, plan: &Plan) -> Result<u64, PlanError> {
-    let directory = sandbox_directory(shared, plan);
+async fn size(inner: &Arc<PlansInner>, plan: &Plan) -> Result<u64, PlanError> {
+    let directory = sandbox_directory(inner, plan);
     blocking(move || bytes_below(&directory)).await
 }
 

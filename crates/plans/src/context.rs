@@ -1,6 +1,6 @@
 //! A plan, as one actor works in it.
 //!
-//! Starting a changeset and making it current is one step at the plan's desk, and so is finding the changeset of a
+//! Starting a changeset and making it current is one step at the plan's worker, and so is finding the changeset of a
 //! change and recording it. A handle names its changeset, so that nobody who starts another one gets in between.
 
 use std::sync::Arc;
@@ -8,16 +8,16 @@ use std::sync::Arc;
 use protocol::{ChangesetId, PlanId};
 
 use crate::changeset::NewChangeset;
-use crate::desk::RecordTo;
 use crate::entry::Change;
 use crate::error::PlanError;
+use crate::inner::PlansInner;
 use crate::plan::{Actor, Recorded};
-use crate::shared::Shared;
+use crate::plan_worker::RecordTo;
 
 /// A plan, as one actor works in it. Clones are the same.
 #[derive(Clone, Debug)]
 pub struct PlanExecutionContext {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) inner: Arc<PlansInner>,
     pub(crate) plan: PlanId,
     pub(crate) actor: Actor,
 }
@@ -25,7 +25,7 @@ pub struct PlanExecutionContext {
 /// A changeset that takes changes. Clones are the same one.
 #[derive(Clone, Debug)]
 pub struct ChangesetHandle {
-    shared: Arc<Shared>,
+    inner: Arc<PlansInner>,
     plan: PlanId,
     id: ChangesetId,
 }
@@ -50,11 +50,11 @@ impl PlanExecutionContext {
             job: None,
         };
         let started = self
-            .shared
-            .at_plan(self.plan, move |desk| Box::pin(desk.start_changeset(new)));
+            .inner
+            .at_plan(self.plan, move |worker| Box::pin(worker.start_changeset(new)));
         Ok(ChangesetHandle {
             id: started.await?,
-            shared: Arc::clone(&self.shared),
+            inner: Arc::clone(&self.inner),
             plan: self.plan,
         })
     }
@@ -66,7 +66,7 @@ impl PlanExecutionContext {
     /// [`PlanError::NoActiveChangeset`] if the actor has none.
     pub async fn record_change(&self, change: Change) -> Result<Recorded, PlanError> {
         let to = RecordTo::Current(Arc::clone(&self.actor));
-        record(&self.shared, self.plan, to, change).await
+        record(&self.inner, self.plan, to, change).await
     }
 }
 
@@ -83,7 +83,7 @@ impl ChangesetHandle {
     /// # Errors
     /// [`PlanError::ChangesetClosed`] if it takes no more.
     pub async fn record(&self, change: Change) -> Result<Recorded, PlanError> {
-        record(&self.shared, self.plan, RecordTo::Changeset(self.id), change).await
+        record(&self.inner, self.plan, RecordTo::Changeset(self.id), change).await
     }
 
     /// It takes no more. *Cancel safety*: dropped half-way, it may or may not be closed.
@@ -92,21 +92,21 @@ impl ChangesetHandle {
     /// The log failed.
     pub async fn close(&self) -> Result<(), PlanError> {
         let id = self.id;
-        self.shared
-            .at_plan(self.plan, move |desk| Box::pin(desk.close_changeset(id)))
+        self.inner
+            .at_plan(self.plan, move |worker| Box::pin(worker.close_changeset(id)))
             .await
     }
 }
 
 async fn record(
-    shared: &Arc<Shared>,
+    inner: &Arc<PlansInner>,
     plan: PlanId,
     to: RecordTo,
     change: Change,
 ) -> Result<Recorded, PlanError> {
-    let recorded = shared.at_plan(plan, move |desk| {
+    let recorded = inner.at_plan(plan, move |worker| {
         Box::pin(async move {
-            let (_, recorded) = desk.record(to, vec![change]).await?;
+            let (_, recorded) = worker.record(to, vec![change]).await?;
             recorded.into_iter().next().ok_or(PlanError::Closing)
         })
     });

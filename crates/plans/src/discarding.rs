@@ -8,13 +8,13 @@ use kernel::Deadline;
 use protocol::PlanId;
 
 use crate::answers::Unapplied;
-use crate::desk::Captures;
 use crate::error::PlanError;
 use crate::plan::{Actor, Plan};
+use crate::plan_worker::CaptureTokens;
 use crate::service::Plans;
 use crate::state;
 use crate::store;
-use crate::streams::{self, Happening};
+use crate::streams::{self, PlanEvent};
 
 /// How long a plan that is given up waits for a landing that is being carried out.
 const LANDING_WAIT: Duration = Duration::from_secs(30);
@@ -36,7 +36,7 @@ impl Plans {
         seen: Option<u64>,
         work: Unapplied,
     ) -> Result<Plan, PlanError> {
-        let called_off = (work == Unapplied::GiveUp).then(|| Captures::call_off(&self.shared.captures, plan));
+        let called_off = (work == Unapplied::GiveUp).then(|| CaptureTokens::hold(&self.inner.captures, plan));
         let mut tries = 0..DISCARD_TRIES;
         loop {
             let found = self.get(plan).await?;
@@ -45,8 +45,8 @@ impl Plans {
             }
             let by = Arc::clone(&by);
             let discarded = self
-                .shared
-                .at_plan(plan, move |desk| Box::pin(desk.discard(by, seen, work)))
+                .inner
+                .at_plan(plan, move |worker| Box::pin(worker.discard(by, seen, work)))
                 .await;
             match discarded {
                 // A landing may have begun since.
@@ -70,7 +70,7 @@ impl Plans {
     /// # Errors
     /// It is applied, or was left in the middle of that.
     pub async fn discard_of_gone(&self, id: PlanId, by: Actor, seen: Option<u64>) -> Result<Plan, PlanError> {
-        let log = &self.shared.log;
+        let log = &self.inner.log;
         for _ in 0..DISCARD_TRIES {
             let mut plan = store::plan(log, id).await?;
             let actual = plan.version.get();
@@ -79,13 +79,13 @@ impl Plans {
             }
             // They ended with that daemon, and nobody will ask what they changed.
             plan.record.running.clear();
-            let now = self.shared.time.now();
-            let (next, said) = state::discard(id, &plan.record, &by, Unapplied::GiveUp, now)?;
+            let now = self.inner.time.now();
+            let (next, events) = state::discard(id, &plan.record, &by, Unapplied::GiveUp, now)?;
             let write = Write {
                 stream: streams::plan_stream(id)?,
                 expected: plan.version,
                 head: Some(streams::plan_head(&next)?),
-                events: said.iter().map(Happening::to_event).collect::<Result<_, _>>()?,
+                events: events.iter().map(PlanEvent::to_event).collect::<Result<_, _>>()?,
             };
             match log.commit(Commit::one(write)).await {
                 Ok(_) => return store::plan(log, id).await,
@@ -101,9 +101,9 @@ impl Plans {
 
     /// Waits a moment for the files of a plan that was given up: most are gone at once, and whoever comes next has their room.
     async fn see_files_go(&self, plan: PlanId) {
-        // What was left at the desk comes before this.
-        let gone = self.shared.at_plan(plan, |_| Box::pin(async { Ok(()) }));
-        let moment = Deadline::after(&self.shared.clock, FILES_GONE_WITHIN);
+        // What was left at the worker comes before this.
+        let gone = self.inner.at_plan(plan, |_| Box::pin(async { Ok(()) }));
+        let moment = Deadline::after(&self.inner.clock, FILES_GONE_WITHIN);
         tokio::select! {
             _ = gone => {}
             () = moment.passed() => {}
@@ -114,9 +114,9 @@ impl Plans {
     async fn release(&self, plan: &Plan, work: Unapplied) -> Result<(), PlanError> {
         let workspace = plan.record.facts.workspace;
         let released = self
-            .shared
-            .at_workspace(workspace, move |lander| Box::pin(lander.release(work)));
-        let deadline = Deadline::after(&self.shared.clock, LANDING_WAIT);
+            .inner
+            .at_workspace(workspace, move |queue| Box::pin(queue.release(work)));
+        let deadline = Deadline::after(&self.inner.clock, LANDING_WAIT);
         tokio::select! {
             released = released => released,
             () = deadline.passed() => Err(PlanError::Busy {

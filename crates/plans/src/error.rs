@@ -58,7 +58,7 @@ pub enum PlanError {
     },
     /// What is in the sandbox was being recorded, and that was called off.
     #[error("recording what is in the sandbox of {plan} was called off: {why}")]
-    CalledOff {
+    CaptureCancelled {
         /// The plan.
         plan: PlanId,
         /// By what.

@@ -11,9 +11,9 @@ use protocol::{PlanId, PlanState};
 use crate::answers::Forgotten;
 use crate::collect::own_plans;
 use crate::error::PlanError;
-use crate::lander::{OldLandings, forget_landings};
+use crate::inner::{PlansInner, base_error, blocking};
+use crate::landing_queue::{OldLandings, forget_landings};
 use crate::plan::{Actor, Plan};
-use crate::shared::{Shared, base_error, blocking};
 use crate::store;
 use crate::streams::{self, PLAN_KIND};
 
@@ -26,23 +26,23 @@ const UPKEEP: &str = "upkeep";
 
 /// Forgets one plan, now.
 pub(crate) async fn forget(
-    shared: &Arc<Shared>,
+    inner: &Arc<PlansInner>,
     id: PlanId,
     by: Actor,
     seen: Option<u64>,
 ) -> Result<Forgotten, PlanError> {
-    must_have_no_children(shared, id).await?;
-    let remains = shared
-        .at_plan(id, move |desk| Box::pin(desk.forget_plan(by, seen)))
+    must_have_no_children(inner, id).await?;
+    let remains = inner
+        .at_plan(id, move |worker| Box::pin(worker.forget_plan(by, seen)))
         .await?;
     let mut contents = remains.contents;
     let only = HashSet::from([id]);
-    contents.extend(forget_landings(shared, OldLandings::Of(&only)).await?);
-    let base_bytes = drop_bases_with(shared, contents.clone()).await?;
+    contents.extend(forget_landings(inner, OldLandings::Of(&only)).await?);
+    let base_bytes = drop_bases_with(inner, contents.clone()).await?;
     let contents: Vec<BlobId> = contents.into_iter().collect();
-    shared.log.unpin_blobs(&contents).await?;
-    let collected = shared.log.collect_blobs().await?;
-    shared.log.compact().await?;
+    inner.log.unpin_blobs(&contents).await?;
+    let collected = inner.log.collect_blobs().await?;
+    inner.log.compact().await?;
     Ok(Forgotten {
         plans: 1,
         bytes: remains.sandbox_bytes + base_bytes + collected.stored_bytes,
@@ -50,10 +50,10 @@ pub(crate) async fn forget(
 }
 
 /// A plan that others merge into is not forgotten before them.
-async fn must_have_no_children(shared: &Shared, id: PlanId) -> Result<(), PlanError> {
+async fn must_have_no_children(inner: &PlansInner, id: PlanId) -> Result<(), PlanError> {
     for state in [PlanState::Open, PlanState::Sealed] {
-        for stored in store::heads(&shared.log, PLAN_KIND, Some(state.as_str())).await? {
-            let Some(child) = shared.log.readable(&stored, streams::plan_of(&stored)) else {
+        for stored in store::heads(&inner.log, PLAN_KIND, Some(state.as_str())).await? {
+            let Some(child) = inner.log.readable(&stored, streams::plan_of(&stored)) else {
                 continue;
             };
             if child.record.facts.parent == Some(id) {
@@ -68,42 +68,42 @@ async fn must_have_no_children(shared: &Shared, id: PlanId) -> Result<(), PlanEr
 }
 
 /// Images of the workspace that have some of these contents, and that no plan needs.
-async fn drop_bases_with(shared: &Shared, contents: BTreeSet<BlobId>) -> Result<u64, PlanError> {
+async fn drop_bases_with(inner: &PlansInner, contents: BTreeSet<BlobId>) -> Result<u64, PlanError> {
     if contents.is_empty() {
         return Ok(0);
     }
-    let needed: HashSet<_> = own_plans(shared)
+    let needed: HashSet<_> = own_plans(inner)
         .await?
         .iter()
         .filter(|plan| plan.record.has_sandbox)
         .map(|plan| plan.record.base)
         .collect();
-    let bases = shared.bases.clone();
+    let bases = inner.bases.clone();
     let dropped = blocking(move || bases.drop_with(&contents, &needed)).await?;
     dropped.map_err(|error| base_error(&error))
 }
 
 /// Forgets plans that are over for longer than is wanted; and the oldest ones, as long as all contents take more room than
 /// is wanted. Plans that are open, sealed or undone have work in them that is nowhere else, and stay.
-pub(crate) async fn forget_old(shared: &Arc<Shared>) -> Result<Forgotten, PlanError> {
+pub(crate) async fn forget_old(inner: &Arc<PlansInner>) -> Result<Forgotten, PlanError> {
     let mut forgotten = Forgotten::default();
     for state in [PlanState::Discarded, PlanState::Applied] {
-        let is_old = |plan: &Plan| is_over_for(shared, plan, shared.settings.keep_for);
-        forget_oldest(shared, state, is_old, u64::MAX, &mut forgotten).await?;
+        let is_old = |plan: &Plan| is_over_for(inner, plan, inner.settings.keep_for);
+        forget_oldest(inner, state, is_old, u64::MAX, &mut forgotten).await?;
     }
-    forget_landings(shared, OldLandings::All).await?;
+    forget_landings(inner, OldLandings::All).await?;
     // What is discarded can never be applied, so it goes before what can still be undone.
     for state in [PlanState::Discarded, PlanState::Applied] {
         loop {
-            let collected = shared.log.collect_blobs().await?;
+            let collected = inner.log.collect_blobs().await?;
             forgotten.bytes += collected.stored_bytes;
-            if shared.log.sizes().await?.blob_bytes <= shared.settings.keep_bytes {
+            if inner.log.sizes().await?.blob_bytes <= inner.settings.keep_bytes {
                 return Ok(forgotten);
             }
-            let may_go = |plan: &Plan| plan.record.entries > 0 && is_over_for(shared, plan, KEPT_AT_LEAST);
+            let may_go = |plan: &Plan| plan.record.entries > 0 && is_over_for(inner, plan, KEPT_AT_LEAST);
             let before = forgotten.plans;
-            forget_oldest(shared, state, may_go, u64::from(PAGE), &mut forgotten).await?;
-            forget_landings(shared, OldLandings::All).await?;
+            forget_oldest(inner, state, may_go, u64::from(PAGE), &mut forgotten).await?;
+            forget_landings(inner, OldLandings::All).await?;
             if forgotten.plans == before {
                 break;
             }
@@ -112,13 +112,13 @@ pub(crate) async fn forget_old(shared: &Arc<Shared>) -> Result<Forgotten, PlanEr
     Ok(forgotten)
 }
 
-fn is_over_for(shared: &Shared, plan: &Plan, long: Duration) -> bool {
-    shared.time.now().since(plan.record.changed_at) >= long
+fn is_over_for(inner: &PlansInner, plan: &Plan, long: Duration) -> bool {
+    inner.time.now().since(plan.record.changed_at) >= long
 }
 
 /// Forgets the oldest plans in a state that may go, at most `limit` of them.
 async fn forget_oldest(
-    shared: &Arc<Shared>,
+    inner: &Arc<PlansInner>,
     state: PlanState,
     may_go: impl Fn(&Plan) -> bool,
     limit: u64,
@@ -133,23 +133,23 @@ async fn forget_oldest(
             after: after.take(),
             limit: PAGE,
         };
-        let page = shared.log.heads(query).await?;
+        let page = inner.log.heads(query).await?;
         let mut gone = HashSet::new();
         for stored in &page {
-            let Some(plan) = shared.log.readable(stored, streams::plan_of(stored)) else {
+            let Some(plan) = inner.log.readable(stored, streams::plan_of(stored)) else {
                 continue;
             };
-            if plan.record.facts.home != shared.home_id || !may_go(&plan) || left == 0 {
+            if plan.record.facts.home != inner.home_id || !may_go(&plan) || left == 0 {
                 continue;
             }
-            match must_have_no_children(shared, plan.id).await {
+            match must_have_no_children(inner, plan.id).await {
                 Ok(()) => {}
                 Err(PlanError::Busy { .. }) => continue,
                 Err(error) => return Err(error),
             }
             let seen = Some(plan.version.get());
-            let done = shared.at_plan(plan.id, move |desk| {
-                Box::pin(desk.forget_plan(Actor::from(UPKEEP), seen))
+            let done = inner.at_plan(plan.id, move |worker| {
+                Box::pin(worker.forget_plan(Actor::from(UPKEEP), seen))
             });
             match done.await {
                 Ok(remains) => {
@@ -164,7 +164,7 @@ async fn forget_oldest(
             }
         }
         if !gone.is_empty() {
-            forget_landings(shared, OldLandings::Of(&gone)).await?;
+            forget_landings(inner, OldLandings::Of(&gone)).await?;
         }
         if page.len() < PAGE as usize || left == 0 {
             return Ok(());

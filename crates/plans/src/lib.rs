@@ -3,10 +3,10 @@
 //! - [`Plans`] is the service: it opens plans, records what is changed in them, applies them and takes them back.
 //! - [`PlanExecutionContext`] is a plan as one actor works in it; a [`ChangesetHandle`] takes that actor's changes.
 //! - [`Bases`] keep a workspace as it was; a [`Sandbox`] shows it to a command and keeps what the command writes apart.
-//! - [`merge_changes`], [`diff`](fn@diff) and [`Overlaps`] say what changes come to, and touch nothing.
+//! - [`merge_changes`], [`diff`](fn@diff) and [`OverlapDetector`] say what changes come to, and touch nothing.
 //! - [`landing`] carries changes out on a tree, all of them or none.
 //!
-//! **Who owns the state:** the log. One task for each plan (its desk) and one for each workspace (its lander) do one thing
+//! **Who owns the state:** the log. One task for each plan (its worker) and one for each workspace (its landing queue) do one thing
 //! after the other, and every change is a commit on the version that they saw.
 //!
 //! **What must not happen here:** HTTP, jobs, agents.
@@ -14,12 +14,11 @@
 mod answers;
 mod attributes;
 mod base;
+mod base_request;
 mod changeset;
 mod collect;
 mod contents;
 mod context;
-mod desk;
-mod desks;
 mod diff;
 mod discarding;
 mod entry;
@@ -28,28 +27,29 @@ mod explore;
 mod forget;
 mod git_commit;
 mod ignores;
-mod lander;
+mod inner;
 pub mod landing;
+mod landing_queue;
 mod landings;
 mod log_contents;
-mod looking;
-mod looks;
 mod manifest;
 mod merge;
 mod opening;
 mod options;
-mod oracle;
+mod overlap_detector;
 mod overlaps;
 mod path;
 mod plan;
-mod reading;
+mod plan_worker;
 mod recover;
-mod recovering;
+mod recovery_list;
 mod rescued;
+mod root_check;
 mod sandbox;
+mod sandbox_read;
+mod sandbox_view;
 mod scan;
 mod service;
-mod shared;
 mod stat_cache;
 mod state;
 #[cfg(test)]
@@ -60,47 +60,47 @@ mod store;
 #[cfg(test)]
 mod stored_forms;
 mod streams;
-mod taking;
 mod tree;
 mod uncarried;
+mod workers;
 mod workspace;
 mod workspaces;
 
 pub use answers::{
-    ApplyOrder, ChangeFiles, FileFound, FileOperation, FilesChanged, Forgotten, GcPolicy, Moment, NewStay,
-    Occupied, Opened, Outcome, OutcomePath, PlanQuery, Repair, RepairEnd, Repaired, RestoreOrder, Restored,
-    Run, SeenFile, Stay, Unapplied, UndoOrder,
+    ApplyRequest, ChangeFiles, CommandRun, FileFound, FileOperation, FilesChanged, Forgotten, GcPolicy,
+    LandingOutcome, Moment, NewCommandRun, Occupied, Opened, OutcomePath, PlanQuery, Repair, RepairEnd,
+    Repaired, RestoreRequest, Restored, Run, SeenFile, Unapplied, UndoRequest,
 };
 pub use base::{Base, BaseError, Bases, CollectMode, Freed, Ignored, LeftOut, Taken, WhyLeftOut};
 pub use changeset::{Changeset, ChangesetRecord, NewChangeset};
 pub use contents::{Contents, TEXT_LIMIT_BYTES};
 pub use context::{ChangesetHandle, PlanExecutionContext};
-pub use desk::CalledOff;
 pub use diff::{Diff, FileDiff, diff, write_patch};
 pub use entry::{Change, ChangeKind, Entry, LinkTarget, MODE_MASK};
 pub use error::PlanError;
 pub use explore::{Explorer, Visit, WalkOver};
 pub use git_commit::{Author, GitCommit, GitCommitError, commit_paths};
 pub use ignores::{IgnoreRules, IgnoreSources};
-pub use looking::SandboxView;
 pub use manifest::{BadManifest, Manifest, ManifestId};
 pub use merge::{
     Conflict, ConflictKind, Effect, ListConflict, MergeDriver, Merged, MergedAll, Net, Ours, TextMerge, fold,
     invert, is_text, merge_all, merge_changes, merge_text,
 };
 pub use options::{LandingSteps, PlansOptions, PlansSettings};
-pub use oracle::{OverlapPath, Overlaps};
+pub use overlap_detector::{OverlapDetector, OverlapPath};
 pub use path::{BadPath, RelPath};
 pub use plan::{
-    Actor, Attempt, Check, CheckEnd, CheckRun, Facts, Ground, Landed, NewPlan, OpenChangeset, Plan, Record,
-    Recorded, Refused, Running, Unrecorded,
+    Actor, Attempt, Check, CheckEnd, CheckRun, Facts, Landed, NewPlan, OpenChangeset, Plan, PlanOrigin,
+    Record, Recorded, Refused, Running, Unrecorded,
 };
+pub use plan_worker::CaptureHold;
 pub use recover::Recovered;
-pub use recovering::{Recovery, RecoveryOf};
+pub use recovery_list::{Recovery, RecoveryOf};
 pub use rescued::{RescueReason, Rescued, RescuedKind, RescuedList, RescuedRecord};
 pub use sandbox::{
-    Captured, Entrance, Known, Sandbox, SandboxError, SandboxOrder, Strategies, Strategy, remove_tree,
+    Captured, Entrance, Known, Sandbox, SandboxError, SandboxSpec, Strategies, Strategy, remove_tree,
 };
+pub use sandbox_view::SandboxView;
 pub use service::Plans;
 pub use streams::unreadable_head;
 pub use tree::{ContentSink, FileAttributes, FileKind, FileStat, ReadBounds, Tree, TreeError};

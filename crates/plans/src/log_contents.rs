@@ -10,8 +10,8 @@ use tokio::runtime::Handle;
 
 use crate::contents::{Contents, TEXT_LIMIT_BYTES};
 use crate::error::PlanError;
+use crate::inner::blocking;
 use crate::path::RelPath;
-use crate::shared::blocking;
 use crate::tree::{ContentSink, TreeError};
 
 /// How many contents are put at once. The log takes what comes together in one go, so one by one would wait for the disk

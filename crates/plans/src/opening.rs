@@ -8,14 +8,14 @@ use protocol::{PlanId, PlanState, WorkspaceId};
 
 use crate::answers::Opened;
 use crate::base::{Base, Ignored, LeftOut};
+use crate::base_request;
 use crate::collect;
-use crate::desk::{remove_sandbox, sandbox_order};
 use crate::error::PlanError;
-use crate::plan::{Check, Facts, Ground, NewPlan, Plan, Record};
-use crate::shared::{Shared, base_error, blocking};
+use crate::inner::{PlansInner, base_error, blocking};
+use crate::plan::{Check, Facts, NewPlan, Plan, PlanOrigin, Record};
+use crate::plan_worker::{remove_sandbox, sandbox_order};
 use crate::store;
-use crate::streams::{self, Happening, PLAN_KIND};
-use crate::taking;
+use crate::streams::{self, PLAN_KIND, PlanEvent};
 use crate::workspaces;
 
 /// The longest title, in characters. It stands in every list.
@@ -35,28 +35,28 @@ struct Beginning {
 
 /// Opens a plan, or finds the one that was opened with the same key.
 pub(crate) async fn open_plan(
-    shared: &Arc<Shared>,
+    inner: &Arc<PlansInner>,
     new: NewPlan,
     command: Option<String>,
 ) -> Result<Opened, PlanError> {
     if let Some(key) = &new.idempotency_key
-        && let Some(opened) = known(shared, key, &new).await?
+        && let Some(opened) = known(inner, key, &new).await?
     {
         return Ok(opened);
     }
-    must_have_room(shared).await?;
+    must_have_room(inner).await?;
     let beginning = match &new.on {
-        Ground::Directory(directory) => on_workspace(shared, directory.clone()).await?,
-        Ground::Plan(parent) => on_plan(shared, *parent).await?,
+        PlanOrigin::Directory(directory) => on_workspace(inner, directory.clone()).await?,
+        PlanOrigin::Plan(parent) => on_plan(inner, *parent).await?,
     };
-    let (strategies, wanted, root) = (shared.strategies.clone(), new.strategy, beginning.root.clone());
+    let (strategies, wanted, root) = (inner.strategies.clone(), new.strategy, beginning.root.clone());
     let strategy = blocking(move || strategies.pick(wanted, &root)).await??;
     let plan = Plan {
-        id: next_id(shared).await?,
+        id: next_id(inner).await?,
         version: Version::NONE,
-        record: first_record(shared, (&new, command), &beginning, strategy.name())?,
+        record: first_record(inner, (&new, command), &beginning, strategy.name())?,
     };
-    let order = sandbox_order(shared, &plan, beginning.base);
+    let order = sandbox_order(inner, &plan, beginning.base);
     strategy.create(&order).await?;
     let (made, made_by) = (order.clone(), Arc::clone(&strategy));
     let plan = Plan {
@@ -66,13 +66,13 @@ pub(crate) async fn open_plan(
         },
         ..plan
     };
-    match commit(shared, &new, &plan).await {
+    match commit(inner, &new, &plan).await {
         Ok(version) => {
             let plan = Plan { version, ..plan };
-            let published = shared.at_plan(plan.id, |desk| {
+            let published = inner.at_plan(plan.id, |worker| {
                 Box::pin(async move {
-                    desk.plan().await?;
-                    desk.publish();
+                    worker.plan().await?;
+                    worker.publish();
                     Ok(())
                 })
             });
@@ -86,7 +86,7 @@ pub(crate) async fn open_plan(
             match (error, &new.idempotency_key) {
                 // Somebody else has opened it at the same moment.
                 (PlanError::Commit(CommitError::Conflict { .. }), Some(key)) => {
-                    known(shared, key, &new).await?.ok_or(PlanError::Closing)
+                    known(inner, key, &new).await?.ok_or(PlanError::Closing)
                 }
                 (error, _) => Err(error),
             }
@@ -96,8 +96,8 @@ pub(crate) async fn open_plan(
 
 /// An id that sorts after those of all plans that there are. Lists, and whoever asks for the newest plan, go by ids; and a
 /// clock can be set back.
-async fn next_id(shared: &Shared) -> Result<PlanId, PlanError> {
-    let newest = shared.log.heads(HeadsQuery {
+async fn next_id(inner: &PlansInner) -> Result<PlanId, PlanError> {
+    let newest = inner.log.heads(HeadsQuery {
         kind: Arc::from(PLAN_KIND),
         status: None,
         order: HeadsOrder::NewestFirst,
@@ -111,8 +111,8 @@ async fn next_id(shared: &Shared) -> Result<PlanId, PlanError> {
 
 /// Makes room for another sandbox: at the limit, the oldest ones of plans that are over go. Refuses only if that is not
 /// enough.
-async fn must_have_room(shared: &Arc<Shared>) -> Result<(), PlanError> {
-    let Some(lack) = lack_of_room(shared).await? else {
+async fn must_have_room(inner: &Arc<PlansInner>) -> Result<(), PlanError> {
+    let Some(lack) = lack_of_room(inner).await? else {
         return Ok(());
     };
     let limit = match lack {
@@ -120,8 +120,8 @@ async fn must_have_room(shared: &Arc<Shared>) -> Result<(), PlanError> {
         Lack::Places { count, max } => count + 1 - max + max / 20,
         Lack::Disk { .. } => usize::MAX,
     };
-    collect::make_room(shared, limit).await?;
-    match lack_of_room(shared).await? {
+    collect::make_room(inner, limit).await?;
+    match lack_of_room(inner).await? {
         None => Ok(()),
         Some(Lack::Places { count, .. }) => Err(PlanError::NoRoom {
             why: format!(
@@ -143,8 +143,8 @@ enum Lack {
     Disk { free_bytes: u64 },
 }
 
-async fn lack_of_room(shared: &Shared) -> Result<Option<Lack>, PlanError> {
-    let (sandboxes, settings) = (shared.sandboxes(), shared.settings.clone());
+async fn lack_of_room(inner: &PlansInner) -> Result<Option<Lack>, PlanError> {
+    let (sandboxes, settings) = (inner.sandboxes(), inner.settings.clone());
     let looked = blocking(move || -> std::io::Result<Option<Lack>> {
         let (count, max) = (std::fs::read_dir(&sandboxes)?.count(), settings.max_sandboxes);
         if count >= max {
@@ -161,27 +161,27 @@ async fn lack_of_room(shared: &Shared) -> Result<Option<Lack>, PlanError> {
 }
 
 /// The plan that was opened with a key.
-async fn known(shared: &Arc<Shared>, key: &str, new: &NewPlan) -> Result<Option<Opened>, PlanError> {
+async fn known(inner: &Arc<PlansInner>, key: &str, new: &NewPlan) -> Result<Option<Opened>, PlanError> {
     let stream = streams::key_stream(key)?;
-    let Some(stored) = shared.log.head(&stream).await? else {
+    let Some(stored) = inner.log.head(&stream).await? else {
         return Ok(None);
     };
     let text: String = streams::parse(&stream, &stored.head.body)?;
     let id: PlanId = text
         .parse()
         .map_err(|_| PlanError::Base(format!("`{text}` is no plan")))?;
-    let plan = match store::plan(&shared.log, id).await {
+    let plan = match store::plan(&inner.log, id).await {
         // The plan was forgotten, and so is the key: from now on it is as good as new.
         Err(PlanError::NotFound(_)) => {
-            shared.log.remove(vec![(stream, stored.version)]).await?;
+            inner.log.remove(vec![(stream, stored.version)]).await?;
             return Ok(None);
         }
         found => found?,
     };
     let facts = &plan.record.facts;
     let is_same = match &new.on {
-        Ground::Plan(parent) => facts.parent == Some(*parent),
-        Ground::Directory(directory) => {
+        PlanOrigin::Plan(parent) => facts.parent == Some(*parent),
+        PlanOrigin::Directory(directory) => {
             let asked = directory.clone();
             let directory = blocking(move || asked.canonicalize().unwrap_or(asked)).await?;
             facts.parent.is_none() && directory.starts_with(&facts.root)
@@ -194,10 +194,10 @@ async fn known(shared: &Arc<Shared>, key: &str, new: &NewPlan) -> Result<Option<
     }
 }
 
-async fn on_workspace(shared: &Arc<Shared>, directory: PathBuf) -> Result<Beginning, PlanError> {
-    let workspace = workspaces::of_directory(shared, directory).await?;
-    let began = shared.time.now();
-    let taken = taking::take_base(shared, workspace.id).await?;
+async fn on_workspace(inner: &Arc<PlansInner>, directory: PathBuf) -> Result<Beginning, PlanError> {
+    let workspace = workspaces::of_directory(inner, directory).await?;
+    let began = inner.time.now();
+    let taken = base_request::take_base(inner, workspace.id).await?;
     Ok(Beginning {
         workspace: workspace.id,
         root: workspace.record.root,
@@ -210,37 +210,37 @@ async fn on_workspace(shared: &Arc<Shared>, directory: PathBuf) -> Result<Beginn
     })
 }
 
-async fn on_plan(shared: &Arc<Shared>, parent: PlanId) -> Result<Beginning, PlanError> {
-    let looked = shared.at_plan(parent, |desk| {
+async fn on_plan(inner: &Arc<PlansInner>, parent: PlanId) -> Result<Beginning, PlanError> {
+    let looked = inner.at_plan(parent, |worker| {
         Box::pin(async move {
-            crate::state::may_work(desk.plan().await?.id, &desk.plan().await?.record)?;
-            desk.catch_up().await?;
-            Ok((desk.snapshot().await?, desk.look().await?))
+            crate::state::may_work(worker.plan().await?.id, &worker.plan().await?.record)?;
+            worker.catch_up().await?;
+            Ok((worker.snapshot().await?, worker.look().await?))
         })
     });
     let (snapshot, sandbox) = looked.await?;
     let record = snapshot.plan.record;
     let depth = record.facts.depth + 1;
-    if depth > shared.settings.max_depth {
+    if depth > inner.settings.max_depth {
         return Err(PlanError::TooDeep {
-            limit: shared.settings.max_depth,
+            limit: inner.settings.max_depth,
         });
     }
-    let base = shared
+    let base = inner
         .base(record.base)
         .await?
         .ok_or(PlanError::SandboxGone(parent))?;
     let base = if snapshot.changes.is_empty() {
         base
     } else {
-        let (bases, scope, changes) = (shared.bases.clone(), shared.scope.clone(), snapshot.changes);
+        let (bases, scope, changes) = (inner.bases.clone(), inner.scope.clone(), snapshot.changes);
         let derived = blocking(move || {
             let read = |path: &crate::path::RelPath| Ok(sandbox.tree().open_file(path)?);
             bases.derive(&base, &changes, &read, &scope)
         });
         derived.await?.map_err(|error| base_error(&error))?
     };
-    shared.settle_base(base.clone());
+    inner.settle_base(base.clone());
     Ok(Beginning {
         workspace: record.facts.workspace,
         root: record.facts.root,
@@ -268,12 +268,12 @@ fn title(wanted: &str) -> String {
 }
 
 fn first_record(
-    shared: &Shared,
+    inner: &PlansInner,
     (new, command): (&NewPlan, Option<String>),
     beginning: &Beginning,
     strategy: protocol::SandboxStrategy,
 ) -> Result<Record, PlanError> {
-    let now = shared.time.now();
+    let now = inner.time.now();
     let mut checks: Vec<Check> = Vec::new();
     for command in beginning.checks.iter().chain(&new.checks) {
         if !checks.iter().any(|check| check.command == *command) {
@@ -289,12 +289,12 @@ fn first_record(
             opened_by: Arc::clone(&new.by),
             opened_at: now,
             parent: match new.on {
-                Ground::Directory(_) => None,
-                Ground::Plan(parent) => Some(parent),
+                PlanOrigin::Directory(_) => None,
+                PlanOrigin::Plan(parent) => Some(parent),
             },
             depth: beginning.depth,
             strategy,
-            home: shared.home_id,
+            home: inner.home_id,
             max_parallel: new.max_parallel,
             if_child_fails: new.if_child_fails,
             idempotency_key: new.idempotency_key.clone(),
@@ -326,8 +326,8 @@ fn first_record(
     })
 }
 
-async fn commit(shared: &Shared, new: &NewPlan, plan: &Plan) -> Result<Version, PlanError> {
-    let opened = Happening::new("opened", &new.by, plan.record.facts.title.clone());
+async fn commit(inner: &PlansInner, new: &NewPlan, plan: &Plan) -> Result<Version, PlanError> {
+    let opened = PlanEvent::new("opened", &new.by, plan.record.facts.title.clone());
     let mut writes = vec![Write {
         stream: streams::plan_stream(plan.id)?,
         expected: Version::NONE,
@@ -342,7 +342,7 @@ async fn commit(shared: &Shared, new: &NewPlan, plan: &Plan) -> Result<Version, 
             events: Vec::new(),
         });
     }
-    let committed = shared.log.commit(Commit::all(writes)).await?;
+    let committed = inner.log.commit(Commit::all(writes)).await?;
     Ok(committed
         .first()
         .map(|committed| committed.version)

@@ -1,6 +1,6 @@
 //! Which open plans touch the same files, told while their actors still work.
 //!
-//! Each desk tells what its plan differs in whenever that changes; the plan is then compared with the others of the same
+//! Each worker tells what its plan differs in whenever that changes; the plan is then compared with the others of the same
 //! ground. What was found is kept in memory: it follows from the plans, and is found again after a restart.
 
 use std::collections::{BTreeMap, HashMap};
@@ -10,13 +10,13 @@ use kernel::Clock;
 use process::Tasks;
 use protocol::{PlanCounts, PlanId, PlanOverlap, PlanOverlapPath, PlanState, WorkspaceId};
 
-use crate::desks::{Desks, IDLE};
 use crate::entry::Change;
+use crate::inner::{PlansInner, blocking};
 use crate::merge::Net;
-use crate::oracle::{OverlapPath, Overlaps};
+use crate::overlap_detector::{OverlapDetector, OverlapPath};
 use crate::plan::Record;
-use crate::shared::{Shared, blocking};
-use crate::streams::Happening;
+use crate::streams::PlanEvent;
+use crate::workers::{IDLE, Workers};
 
 /// Who is told that two plans overlap.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -29,10 +29,10 @@ pub(crate) enum Tell {
 
 /// Which plans overlap.
 #[derive(Debug)]
-pub(crate) struct OverlapBook {
+pub(crate) struct OverlapIndex {
     /// Guards what is known. Nothing is compared under it.
     book: Mutex<Book>,
-    oracles: Desks<WorkspaceId, Oracle>,
+    workers: Workers<WorkspaceId, OverlapWorker>,
 }
 
 #[derive(Debug, Default)]
@@ -55,15 +55,15 @@ struct Published {
 
 /// Compares plans of one workspace, one after the other.
 #[derive(Debug, Default)]
-struct Oracle {
-    compared: Option<Overlaps>,
+struct OverlapWorker {
+    compared: Option<OverlapDetector>,
 }
 
-impl OverlapBook {
+impl OverlapIndex {
     pub(crate) fn new(tasks: &Tasks, clock: &Arc<dyn Clock>) -> Self {
         Self {
             book: Mutex::default(),
-            oracles: Desks::new("overlaps of plans", tasks.clone(), Arc::clone(clock), IDLE),
+            workers: Workers::new("overlaps of plans", tasks.clone(), Arc::clone(clock), IDLE),
         }
     }
 
@@ -116,7 +116,7 @@ impl OverlapBook {
     /// Takes what a plan differs in, and has it compared with the others.
     pub(crate) fn publish(
         &self,
-        shared: &Arc<Shared>,
+        inner: &Arc<PlansInner>,
         id: PlanId,
         (record, net): (&Record, &Net),
         tell: Tell,
@@ -139,10 +139,11 @@ impl OverlapBook {
                 return;
             }
         }
-        let shared = Arc::clone(shared);
-        self.oracles.leave(&workspace, Oracle::default, move |oracle| {
-            Box::pin(async move { oracle.compare(&shared, id, tell).await })
-        });
+        let inner = Arc::clone(inner);
+        self.workers
+            .leave(&workspace, OverlapWorker::default, move |worker| {
+                Box::pin(async move { worker.compare(&inner, id, tell).await })
+            });
     }
 
     fn others(&self, id: PlanId) -> Option<(Published, Vec<(PlanId, Published)>)> {
@@ -178,13 +179,13 @@ impl OverlapBook {
     }
 
     pub(crate) fn close(&self) {
-        self.oracles.close();
+        self.workers.close();
     }
 }
 
-impl Oracle {
-    async fn compare(&mut self, shared: &Arc<Shared>, id: PlanId, whom: Tell) {
-        let Some((this, others)) = shared.overlaps.others(id) else {
+impl OverlapWorker {
+    async fn compare(&mut self, inner: &Arc<PlansInner>, id: PlanId, whom: Tell) {
+        let Some((this, others)) = inner.overlaps.others(id) else {
             return;
         };
         for (other, plan) in others {
@@ -195,7 +196,7 @@ impl Oracle {
                 ((other, plan.changes), (id, Arc::clone(&this.changes)))
             };
             let mut compared = self.compared.take().unwrap_or_default();
-            let contents = shared.contents.clone();
+            let contents = inner.contents.clone();
             let found = blocking(move || {
                 let paths = compared.compare(&mine, &theirs, &contents);
                 (compared, paths)
@@ -208,8 +209,8 @@ impl Oracle {
                 Ok(paths) => {
                     let conflicts = paths.iter().filter(|path| path.conflicts).count();
                     let count = paths.len();
-                    if shared.overlaps.note(first, second, paths) && whom == Tell::Both {
-                        tell(shared, (first, second), count, conflicts);
+                    if inner.overlaps.note(first, second, paths) && whom == Tell::Both {
+                        tell(inner, (first, second), count, conflicts);
                     }
                 }
                 Err(error) => tracing::warn!(%error, %first, %second, "two plans could not be compared"),
@@ -219,21 +220,21 @@ impl Oracle {
 }
 
 /// Says in the streams of both plans that they overlap.
-fn tell(shared: &Arc<Shared>, (first, second): (PlanId, PlanId), count: usize, conflicts: usize) {
+fn tell(inner: &Arc<PlansInner>, (first, second): (PlanId, PlanId), count: usize, conflicts: usize) {
     for (plan, other) in [(first, second), (second, first)] {
-        let make = || crate::desk::Desk::new(Arc::clone(shared), plan);
-        shared.desks.leave(&plan, make, move |desk| {
+        let make = || crate::plan_worker::PlanWorker::new(Arc::clone(inner), plan);
+        inner.plan_workers.leave(&plan, make, move |worker| {
             Box::pin(async move {
                 let s = if count == 1 { "" } else { "s" };
                 let text = format!("{count} file{s} in common with {other}, {conflicts} in conflict");
-                let said = desk.change(None, |_, record, _| {
+                let events = worker.change(None, |_, record, _| {
                     let nobody = Arc::from("");
                     Ok((
                         record.clone(),
-                        vec![Happening::new("overlapped", &nobody, text.clone())],
+                        vec![PlanEvent::new("overlapped", &nobody, text.clone())],
                     ))
                 });
-                if let Err(error) = said.await {
+                if let Err(error) = events.await {
                     tracing::debug!(%error, %plan, "an overlap was not written down");
                 }
             })

@@ -19,7 +19,7 @@ use crate::merge::Conflict;
 #[derive(Clone, Debug)]
 pub struct NewPlan {
     /// Where it begins, and where its changes go.
-    pub on: Ground,
+    pub on: PlanOrigin,
     /// What it is for, in one line.
     pub title: String,
     /// Commands for `sh -c` that must pass in its sandbox before it can be applied.
@@ -38,7 +38,7 @@ pub struct NewPlan {
 
 /// Where a plan begins, and where its changes go.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Ground {
+pub enum PlanOrigin {
     /// The workspace that a directory is in.
     Directory(PathBuf),
     /// Another plan.
@@ -203,8 +203,9 @@ pub struct OpenChangeset {
 /// even if the daemon is killed.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct Running {
-    /// Names the stay in the sandbox.
-    pub stay: String,
+    /// Identifies the run.
+    #[serde(rename = "stay")]
+    pub id: String,
     /// The job, if it is one's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,

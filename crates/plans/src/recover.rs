@@ -11,13 +11,13 @@ use protocol::{PlanId, PlanState, WorkspaceId};
 use tokio::sync::oneshot;
 
 use crate::collect::own_plans;
-use crate::desk::Desk;
 use crate::error::PlanError;
-use crate::lander::{Lander, left_staged, never_begun};
+use crate::inner::{PlansInner, blocking};
+use crate::landing_queue::{LandingQueue, left_staged, never_begun};
 use crate::plan::Plan;
-use crate::recovering::{Recovery, RecoveryOf};
+use crate::plan_worker::PlanWorker;
+use crate::recovery_list::{Recovery, RecoveryOf};
 use crate::sandbox::{remove_tree, unpin_stray};
-use crate::shared::{Shared, blocking};
 use crate::store;
 use crate::workspaces;
 
@@ -76,13 +76,13 @@ impl Recovered {
 
 /// Begins to set right what was left: landings first, then commands, then what belongs to nobody.
 ///
-/// When this returns, every piece of it waits at the desk that it belongs to. So whoever comes to one of these plans or
+/// When this returns, every piece of it waits at the worker that it belongs to. So whoever comes to one of these plans or
 /// workspaces finds it set right, and everybody else is not kept waiting.
-pub(crate) async fn begin(shared: &Arc<Shared>) -> Result<Recovered, PlanError> {
+pub(crate) async fn begin(inner: &Arc<PlansInner>) -> Result<Recovered, PlanError> {
     // Before anybody keeps anything: what is unfinished now is of an earlier life, and its original is where it was.
-    let shelf = shared.shelf();
+    let shelf = inner.shelf();
     let swept = blocking(move || shelf.sweep()).await?;
-    let (left, unharmed) = survey(shared).await?;
+    let (left, unharmed) = survey(inner).await?;
     let (mut of_workspaces, mut of_plans) = (Vec::new(), Vec::new());
     let held_up: HashSet<WorkspaceId> = left
         .workspaces
@@ -91,23 +91,23 @@ pub(crate) async fn begin(shared: &Arc<Shared>) -> Result<Recovered, PlanError> 
         .map(|(id, _)| *id)
         .collect();
     for (id, left) in left.workspaces {
-        of_workspaces.push(leave_at_workspace(shared, id, left));
+        of_workspaces.push(leave_at_workspace(inner, id, left));
     }
     let is_held_up = |plan: &Plan| held_up.contains(&plan.record.facts.workspace);
     let (later, now): (Vec<Plan>, Vec<Plan>) = left.cut_off.into_iter().partition(is_held_up);
     for plan in now {
-        of_plans.push((plan.id, leave_at_plan(shared, plan.id)));
+        of_plans.push((plan.id, leave_at_plan(inner, plan.id)));
     }
     let (told_later, told_now): (Vec<Plan>, Vec<Plan>) = unharmed.into_iter().partition(is_held_up);
-    let mut notes = tell_at_start(shared, told_now).await;
+    let mut notes = tell_at_start(inner, told_now).await;
     if let Err(error) = swept {
         notes.push(format!(
-            "unfinished copies of rescued content stay behind: {error}"
+            "unfinished copies of rescued content run_id behind: {error}"
         ));
     }
     let (finished, waiting) = oneshot::channel();
-    let own = Arc::clone(shared);
-    shared.tasks.spawn("recovering plans", async move {
+    let own = Arc::clone(inner);
+    inner.tasks.spawn("recovering plans", async move {
         for done in of_workspaces {
             notes.extend(done.await.unwrap_or_default());
         }
@@ -140,26 +140,26 @@ pub(crate) async fn begin(shared: &Arc<Shared>) -> Result<Recovered, PlanError> 
 }
 
 /// Has plans compared with each other. One that cannot be is said.
-async fn tell_at_start(shared: &Arc<Shared>, plans: Vec<Plan>) -> Vec<String> {
+async fn tell_at_start(inner: &Arc<PlansInner>, plans: Vec<Plan>) -> Vec<String> {
     let mut notes = Vec::new();
     for Plan { id, .. } in plans {
-        if let Err(error) = shared.at_plan(id, |desk| Box::pin(desk.tell_at_start())).await {
+        if let Err(error) = inner.at_plan(id, |worker| Box::pin(worker.tell_at_start())).await {
             notes.push(format!("{id} is not compared with other plans: {error}"));
         }
     }
     notes
 }
 
-/// Looks for what was left. The plans that are all right and not over come with it.
-async fn survey(shared: &Arc<Shared>) -> Result<(Left, Vec<Plan>), PlanError> {
+/// RootChecks for what was left. The plans that are all right and not over come with it.
+async fn survey(inner: &Arc<PlansInner>) -> Result<(Left, Vec<Plan>), PlanError> {
     let mut left = Left::default();
     let mut roots = HashMap::new();
     // The way to the log may be long.
     let (registered, staged, never_begun, plans) = tokio::try_join!(
-        workspaces::registered(shared),
-        left_staged(shared),
-        never_begun(shared),
-        own_plans(shared),
+        workspaces::registered(inner),
+        left_staged(inner),
+        never_begun(inner),
+        own_plans(inner),
     )?;
     left.never_begun = never_begun;
     for workspace in registered {
@@ -179,12 +179,12 @@ async fn survey(shared: &Arc<Shared>) -> Result<(Left, Vec<Plan>), PlanError> {
         .filter(|plan| plan.record.has_sandbox)
         .map(|plan| plan.id.to_string());
     // What belongs to a plan that cannot be read is kept with it.
-    let kept = shared
+    let kept = inner
         .log
         .quarantined()
         .into_iter()
         .filter_map(|head| Some(head.stream.strip_prefix("plan/")?.to_owned()));
-    let (known, sandboxes): (HashSet<String>, _) = (known.chain(kept).collect(), shared.sandboxes());
+    let (known, sandboxes): (HashSet<String>, _) = (known.chain(kept).collect(), inner.sandboxes());
     left.strays = blocking(move || strays(&sandboxes, &known)).await?;
     let mut unharmed = Vec::new();
     for plan in plans {
@@ -201,26 +201,26 @@ async fn survey(shared: &Arc<Shared>) -> Result<(Left, Vec<Plan>), PlanError> {
     Ok((left, unharmed))
 }
 
-/// Leaves the repair of a workspace at its desk.
+/// Leaves the repair of a workspace at its worker.
 fn leave_at_workspace(
-    shared: &Arc<Shared>,
+    inner: &Arc<PlansInner>,
     id: WorkspaceId,
     left: LeftOnWorkspace,
 ) -> oneshot::Receiver<Vec<String>> {
     let (done, waiting) = oneshot::channel();
-    let under_way = shared.recovering.begin(Recovery {
+    let under_way = inner.recovering.begin(Recovery {
         of: RecoveryOf::Workspace(id),
         what: format!(
             "an apply or undo on {} is being finished or undone",
             left.root.display()
         ),
     });
-    let make = || Lander::new(Arc::clone(shared), id);
-    shared.landers.leave(&id, make, move |lander| {
+    let make = || LandingQueue::new(Arc::clone(inner), id);
+    inner.landing_queues.leave(&id, make, move |queue| {
         Box::pin(async move {
             let mut notes = Vec::new();
             if left.landing {
-                match lander.recover().await {
+                match queue.recover().await {
                     Ok(told) => notes.extend(told),
                     // The workspace may be on a disk that is not there today. It stays as it is, and is said.
                     Err(error) => notes.push(format!(
@@ -230,7 +230,7 @@ fn leave_at_workspace(
                 }
             }
             for staged in &left.staged {
-                match lander.sweep(staged).await {
+                match queue.sweep(staged).await {
                     Ok(told) => notes.extend(told),
                     Err(error) => {
                         notes.push(format!("what was staged for {staged} is still there: {error}"));
@@ -244,18 +244,18 @@ fn leave_at_workspace(
     waiting
 }
 
-/// Leaves it to the desk of a plan to record what its commands did.
-fn leave_at_plan(shared: &Arc<Shared>, id: PlanId) -> oneshot::Receiver<Result<usize, PlanError>> {
+/// Leaves it to the worker of a plan to record what its commands did.
+fn leave_at_plan(inner: &Arc<PlansInner>, id: PlanId) -> oneshot::Receiver<Result<usize, PlanError>> {
     let (done, waiting) = oneshot::channel();
-    let under_way = shared.recovering.begin(Recovery {
+    let under_way = inner.recovering.begin(Recovery {
         of: RecoveryOf::Plan(id),
         what: "what its commands did before the daemon ended is being recorded".to_owned(),
     });
-    let make = || Desk::new(Arc::clone(shared), id);
-    shared.desks.leave(&id, make, move |desk| {
+    let make = || PlanWorker::new(Arc::clone(inner), id);
+    inner.plan_workers.leave(&id, make, move |worker| {
         Box::pin(async move {
-            let left = desk.leave_all().await;
-            if let Err(error) = desk.tell_at_start().await {
+            let left = worker.end_finished_commands().await;
+            if let Err(error) = worker.tell_at_start().await {
                 tracing::warn!(%error, plan = %id, "a plan is not compared with others");
             }
             drop(under_way);
@@ -266,11 +266,11 @@ fn leave_at_plan(shared: &Arc<Shared>, id: PlanId) -> oneshot::Receiver<Result<u
 }
 
 /// Makes the git commits of applied plans that an earlier life did not come to make.
-async fn commit_left(shared: &Arc<Shared>, plans: Vec<PlanId>) -> Vec<String> {
+async fn commit_left(inner: &Arc<PlansInner>, plans: Vec<PlanId>) -> Vec<String> {
     let mut notes = Vec::new();
     let mut by_workspace: BTreeMap<WorkspaceId, Vec<Plan>> = BTreeMap::new();
     for id in plans {
-        match store::plan(&shared.log, id).await {
+        match store::plan(&inner.log, id).await {
             Ok(plan) => by_workspace
                 .entry(plan.record.facts.workspace)
                 .or_default()
@@ -279,7 +279,7 @@ async fn commit_left(shared: &Arc<Shared>, plans: Vec<PlanId>) -> Vec<String> {
         }
     }
     for (workspace, plans) in by_workspace {
-        let committed = shared.at_workspace(workspace, move |lander| Box::pin(lander.commit_left(plans)));
+        let committed = inner.at_workspace(workspace, move |queue| Box::pin(queue.commit_left(plans)));
         match committed.await {
             Ok(told) => notes.extend(told),
             Err(error) => notes.push(format!(
@@ -292,13 +292,13 @@ async fn commit_left(shared: &Arc<Shared>, plans: Vec<PlanId>) -> Vec<String> {
 
 /// Takes away what belongs to nobody.
 async fn clear(
-    shared: &Arc<Shared>,
+    inner: &Arc<PlansInner>,
     never_begun: Vec<(StreamId, Version)>,
     strays: Vec<PathBuf>,
 ) -> Vec<String> {
     let mut notes = Vec::new();
     for landing in never_begun {
-        match shared.log.remove(vec![landing]).await {
+        match inner.log.remove(vec![landing]).await {
             // Its workspace has swept it already.
             Ok(()) | Err(CommitError::Conflict { .. }) => {}
             Err(error) => notes.push(format!("a landing that was never begun is still there: {error}")),
@@ -334,7 +334,7 @@ fn remove_all(strays: &[PathBuf]) -> usize {
         .filter(|path| match unpin_stray(path).and_then(|()| remove_tree(path)) {
             Ok(_) => true,
             Err(error) => {
-                tracing::warn!(%error, path = %path.display(), "a sandbox of no plan stays behind");
+                tracing::warn!(%error, path = %path.display(), "a sandbox of no plan command_runs behind");
                 false
             }
         });

@@ -11,38 +11,38 @@ use protocol::{
 };
 
 use crate::answers::{
-    ApplyOrder, ChangeFiles, FileFound, FilesChanged, Forgotten, GcPolicy, Moment, NewStay, Opened, Outcome,
-    PlanQuery, Repair, Repaired, RestoreOrder, Restored, Stay, UndoOrder,
+    ApplyRequest, ChangeFiles, CommandRun, FileFound, FilesChanged, Forgotten, GcPolicy, LandingOutcome,
+    Moment, NewCommandRun, Opened, PlanQuery, Repair, Repaired, RestoreRequest, Restored, UndoRequest,
 };
 use crate::base::Bases;
+use crate::base_request::Waiting;
 use crate::changeset::{Changeset, NewChangeset};
 use crate::contents::Contents;
 use crate::context::PlanExecutionContext;
-use crate::desk::{CalledOff, Captures, Stays};
-use crate::desks::{Desks, IDLE};
 use crate::entry::Change;
 use crate::error::PlanError;
 use crate::explore::{self, Explorer};
-use crate::lander::SCAN_KEPT_FOR;
+use crate::inner::{Notices, PlansInner, Stuck, base_error, blocking};
+use crate::landing_queue::SCAN_KEPT_FOR;
 use crate::log_contents::LogContents;
-use crate::looking::{self, SandboxView};
-use crate::looks::Looks;
 use crate::merge::fold;
 use crate::opening;
 use crate::options::PlansOptions;
-use crate::overlaps::OverlapBook;
+use crate::overlaps::OverlapIndex;
 use crate::path::RelPath;
 use crate::plan::{Actor, CheckEnd, NewPlan, Plan};
-use crate::reading;
+use crate::plan_worker::{CaptureHold, CaptureTokens, CommandRuns};
 use crate::recover::{self, Recovered};
-use crate::recovering::{Recovering, Recovery};
+use crate::recovery_list::{Recovering, Recovery};
 use crate::rescued::{Rescued, RescuedList};
+use crate::root_check::RootChecks;
 use crate::sandbox::Strategies;
-use crate::shared::{Notices, Shared, Stuck, base_error, blocking};
+use crate::sandbox_read;
+use crate::sandbox_view::{self, SandboxView};
 use crate::state;
 use crate::store;
 use crate::streams::{self, PLAN_KIND};
-use crate::taking::Waiting;
+use crate::workers::{IDLE, Workers};
 use crate::workspace::{StuckLanding, Workspace};
 use crate::{collect, forget, workspaces};
 
@@ -52,7 +52,7 @@ const PAGE: u32 = 256;
 /// The plans of a log. Clones are the same service.
 #[derive(Clone, Debug)]
 pub struct Plans {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) inner: Arc<PlansInner>,
     /// Cancels what reads trees when the last handle goes or the service is closed.
     reading: CancellationToken,
 }
@@ -87,20 +87,20 @@ impl Plans {
         let directory = directory.canonicalize().unwrap_or(directory);
         let strategies = Strategies::probe(&processes, &directory, &guarded, &environment).await?;
         let reading = CancellationToken::new();
-        let shared = Arc::new(Shared {
+        let inner = Arc::new(PlansInner {
             contents: LogContents::new(log.clone()),
-            overlaps: OverlapBook::new(&tasks, &clock),
-            looks: Looks::new(Arc::clone(&clock)),
+            overlaps: OverlapIndex::new(&tasks, &clock),
+            looks: RootChecks::new(Arc::clone(&clock)),
             waiting: Waiting::default(),
             time: log.wall_clock(Arc::clone(&clock)),
             clock: Arc::clone(&clock),
             scope: reading.scope(),
-            desks: Desks::new("plan", tasks.clone(), Arc::clone(&clock), IDLE),
+            plan_workers: Workers::new("plan", tasks.clone(), Arc::clone(&clock), IDLE),
             open_sandboxes: Arc::default(),
-            stays: Stays::default(),
-            captures: Arc::new(Captures::below(&reading)),
-            landers: Desks::new("workspace", tasks.clone(), Arc::clone(&clock), SCAN_KEPT_FOR),
-            registry: Desks::new("workspaces", tasks.clone(), clock, IDLE),
+            command_runs: CommandRuns::default(),
+            captures: Arc::new(CaptureTokens::below(&reading)),
+            landing_queues: Workers::new("workspace", tasks.clone(), Arc::clone(&clock), SCAN_KEPT_FOR),
+            registry: Workers::new("workspaces", tasks.clone(), clock, IDLE),
             recovering: Recovering::default(),
             steps,
             stuck: Stuck::default(),
@@ -113,8 +113,8 @@ impl Plans {
             strategies,
             tasks,
         });
-        let recovered = recover::begin(&shared).await?;
-        Ok((Self { shared, reading }, recovered))
+        let recovered = recover::begin(&inner).await?;
+        Ok((Self { inner, reading }, recovered))
     }
 
     /// Opens a plan. *Cancel safety*: dropped half-way, it may or may not be there.
@@ -122,7 +122,7 @@ impl Plans {
     /// # Errors
     /// The directory is no workspace, or there is no sandbox for it.
     pub async fn open_plan(&self, new: NewPlan) -> Result<Opened, PlanError> {
-        opening::open_plan(&self.shared, new, None).await
+        opening::open_plan(&self.inner, new, None).await
     }
 
     /// The same for a command, which is submitted as this job right after. *Cancel safety*: as for
@@ -131,7 +131,7 @@ impl Plans {
     /// # Errors
     /// As for [`open_plan`](Self::open_plan).
     pub async fn open_plan_for(&self, new: NewPlan, job: String) -> Result<Opened, PlanError> {
-        opening::open_plan(&self.shared, new, Some(job)).await
+        opening::open_plan(&self.inner, new, Some(job)).await
     }
 
     /// A plan. *Cancel safety*: may be dropped; so it is with all that only read.
@@ -139,14 +139,14 @@ impl Plans {
     /// # Errors
     /// There is none of this id.
     pub async fn get(&self, id: PlanId) -> Result<Plan, PlanError> {
-        let plan = store::plan(&self.shared.log, id).await?;
+        let plan = store::plan(&self.inner.log, id).await?;
         Ok(self.seen(plan))
     }
 
     /// A plan as it is shown: of our own home it is known which commands are over.
     fn seen(&self, plan: Plan) -> Plan {
-        if plan.record.facts.home == self.shared.home_id {
-            self.shared.stays.seen(plan)
+        if plan.record.facts.home == self.inner.home_id {
+            self.inner.command_runs.seen(plan)
         } else {
             plan
         }
@@ -184,9 +184,9 @@ impl Plans {
                 after: after.take(),
                 limit: PAGE,
             };
-            let heads = self.shared.log.heads(page).await?;
+            let heads = self.inner.log.heads(page).await?;
             for stored in &heads {
-                let Some(plan) = self.shared.log.readable(stored, streams::plan_of(stored)) else {
+                let Some(plan) = self.inner.log.readable(stored, streams::plan_of(stored)) else {
                     continue;
                 };
                 // A child is younger than its parent, so there are no more from here on.
@@ -215,19 +215,19 @@ impl Plans {
     /// What an earlier life left half-way and is being set right.
     #[must_use]
     pub fn recovering(&self) -> Vec<Recovery> {
-        self.shared.recovering.list()
+        self.inner.recovering.list()
     }
 
     /// How many plans there are, as this daemon knows it.
     #[must_use]
     pub fn counts(&self) -> PlanCounts {
-        self.shared.overlaps.counts()
+        self.inner.overlaps.counts()
     }
 
     /// The other open plans of the workspace that touch the same files, as far as is known by now.
     #[must_use]
     pub fn overlaps(&self, id: PlanId) -> Vec<PlanOverlap> {
-        self.shared.overlaps.of(id)
+        self.inner.overlaps.of(id)
     }
 
     /// Where a command in the sandbox finds the workspace.
@@ -236,7 +236,7 @@ impl Plans {
         match plan.record.facts.strategy {
             SandboxStrategy::Overlay => plan.record.facts.root.clone(),
             SandboxStrategy::GitWorktree | SandboxStrategy::Copy => {
-                crate::desk::sandbox_directory(&self.shared, plan).join("tree")
+                crate::plan_worker::sandbox_directory(&self.inner, plan).join("tree")
             }
         }
     }
@@ -247,7 +247,7 @@ impl Plans {
     /// There is no such plan.
     pub async fn changesets(&self, id: PlanId) -> Result<Vec<Changeset>, PlanError> {
         let plan = self.get(id).await?;
-        let mut changesets = store::changesets(&self.shared.log, id).await?;
+        let mut changesets = store::changesets(&self.inner.log, id).await?;
         for changeset in &mut changesets {
             settle(&plan, changeset);
         }
@@ -260,7 +260,7 @@ impl Plans {
     /// There is none of this id in the plan.
     pub async fn changeset(&self, id: PlanId, changeset: ChangesetId) -> Result<Changeset, PlanError> {
         let plan = self.get(id).await?;
-        let mut changeset = store::changeset(&self.shared.log, id, changeset).await?;
+        let mut changeset = store::changeset(&self.inner.log, id, changeset).await?;
         settle(&plan, &mut changeset);
         Ok(changeset)
     }
@@ -272,7 +272,7 @@ impl Plans {
     pub async fn context(&self, plan: PlanId, actor: Actor) -> Result<PlanExecutionContext, PlanError> {
         self.get(plan).await?;
         Ok(PlanExecutionContext {
-            shared: Arc::clone(&self.shared),
+            inner: Arc::clone(&self.inner),
             plan,
             actor,
         })
@@ -285,8 +285,8 @@ impl Plans {
     /// The plan takes no changes.
     pub async fn start_changeset(&self, plan: PlanId, new: NewChangeset) -> Result<Changeset, PlanError> {
         let id = self
-            .shared
-            .at_plan(plan, move |desk| Box::pin(desk.start_changeset(new)))
+            .inner
+            .at_plan(plan, move |worker| Box::pin(worker.start_changeset(new)))
             .await?;
         self.changeset(plan, id).await
     }
@@ -296,8 +296,8 @@ impl Plans {
     /// # Errors
     /// There is none of this id in the plan.
     pub async fn close_changeset(&self, plan: PlanId, id: ChangesetId) -> Result<Changeset, PlanError> {
-        self.shared
-            .at_plan(plan, move |desk| Box::pin(desk.close_changeset(id)))
+        self.inner
+            .at_plan(plan, move |worker| Box::pin(worker.close_changeset(id)))
             .await?;
         self.changeset(plan, id).await
     }
@@ -308,8 +308,8 @@ impl Plans {
     /// # Errors
     /// The plan takes no changes, or its sandbox cannot be opened.
     pub async fn change_files(&self, plan: PlanId, order: ChangeFiles) -> Result<FilesChanged, PlanError> {
-        self.shared
-            .at_plan(plan, move |desk| Box::pin(desk.change_files(order)))
+        self.inner
+            .at_plan(plan, move |worker| Box::pin(worker.change_files(order)))
             .await
     }
 
@@ -318,18 +318,18 @@ impl Plans {
     /// # Errors
     /// There is nothing, or it leads out of the sandbox.
     pub async fn read_file(&self, plan: PlanId, path: Option<RelPath>) -> Result<FileFound, PlanError> {
-        let sandbox = match self.shared.open_sandboxes.get(plan) {
+        let sandbox = match self.inner.open_sandboxes.get(plan) {
             Some(sandbox) => sandbox,
-            None => self.shared.at_plan(plan, |desk| Box::pin(desk.look())).await?,
+            None => self.inner.at_plan(plan, |worker| Box::pin(worker.look())).await?,
         };
         // Agents read all day, and to wake a thread takes longer than to read a small file.
         if let Some((entry, content)) = path.as_ref().and_then(|path| sandbox.tree().file_at_hand(path)) {
             return Ok(FileFound::File { entry, content });
         }
-        blocking(move || reading::read(sandbox.tree(), path.as_ref())).await?
+        blocking(move || sandbox_read::read(sandbox.tree(), path.as_ref())).await?
     }
 
-    /// Looks through the files of the sandbox, on a thread where that may block. *Cancel safety*: dropped half-way, what
+    /// RootChecks through the files of the sandbox, on a thread where that may block. *Cancel safety*: dropped half-way, what
     /// looks goes on until it is done; it changes nothing.
     ///
     /// # Errors
@@ -339,7 +339,7 @@ impl Plans {
         plan: PlanId,
         look: impl FnOnce(&mut Explorer<'_, '_>) -> R + Send + 'static,
     ) -> Result<R, PlanError> {
-        let sandbox = self.shared.at_plan(plan, |desk| Box::pin(desk.look())).await?;
+        let sandbox = self.inner.at_plan(plan, |worker| Box::pin(worker.look())).await?;
         blocking(move || explore::explore(sandbox.as_ref(), look)).await?
     }
 
@@ -349,7 +349,7 @@ impl Plans {
     /// # Errors
     /// The sandbox cannot be opened or read.
     pub async fn look(&self, plan: PlanId) -> Result<SandboxView, PlanError> {
-        looking::look(&self.shared, plan).await
+        sandbox_view::look(&self.inner, plan).await
     }
 
     /// The root of the tree that a directory is in, for somebody who only looks: a workspace, a repository of git, or the
@@ -358,7 +358,7 @@ impl Plans {
     /// # Errors
     /// There is no such directory, or the daemon keeps its own files in it.
     pub async fn root_of(&self, directory: PathBuf) -> Result<PathBuf, PlanError> {
-        looking::root_of(&self.shared, directory).await
+        sandbox_view::root_of(&self.inner, directory).await
     }
 
     /// What the plan changes altogether, in the order of paths; or what one changeset did.
@@ -368,9 +368,9 @@ impl Plans {
     pub async fn changes(&self, id: PlanId, of: Option<ChangesetId>) -> Result<Vec<Change>, PlanError> {
         let plan = self.get(id).await?;
         match of {
-            None => Ok(store::net(&self.shared.log, &plan).await?.changes()),
+            None => Ok(store::net(&self.inner.log, &plan).await?.changes()),
             Some(changeset) => {
-                let changeset = store::changeset(&self.shared.log, id, changeset).await?;
+                let changeset = store::changeset(&self.inner.log, id, changeset).await?;
                 Ok(fold(changeset.changes.iter().map(|recorded| &recorded.change)))
             }
         }
@@ -379,7 +379,7 @@ impl Plans {
     /// Where the contents of changes are found. It blocks, and may be used from blocking tasks only.
     #[must_use]
     pub fn contents(&self) -> Arc<dyn Contents> {
-        Arc::new(self.shared.contents.clone())
+        Arc::new(self.inner.contents.clone())
     }
 
     /// Says that the work is done. *Cancel safety*: dropped half-way, it goes on; so it is with all changes of a plan.
@@ -387,8 +387,8 @@ impl Plans {
     /// # Errors
     /// A command runs in it, or it is over.
     pub async fn seal(&self, plan: PlanId, by: Actor, seen: Option<u64>) -> Result<Plan, PlanError> {
-        self.shared
-            .at_plan(plan, move |desk| Box::pin(desk.seal(by, seen)))
+        self.inner
+            .at_plan(plan, move |worker| Box::pin(worker.seal(by, seen)))
             .await
     }
 
@@ -396,10 +396,15 @@ impl Plans {
     ///
     /// # Errors
     /// A command runs in it, or it is over. That both changed the same place is an outcome.
-    pub async fn refresh(&self, plan: PlanId, by: Actor, seen: Option<u64>) -> Result<Outcome, PlanError> {
+    pub async fn refresh(
+        &self,
+        plan: PlanId,
+        by: Actor,
+        seen: Option<u64>,
+    ) -> Result<LandingOutcome, PlanError> {
         let workspace = self.get(plan).await?.record.facts.workspace;
-        self.shared
-            .at_workspace(workspace, move |lander| Box::pin(lander.refresh(plan, by, seen)))
+        self.inner
+            .at_workspace(workspace, move |queue| Box::pin(queue.refresh(plan, by, seen)))
             .await
     }
 
@@ -407,13 +412,13 @@ impl Plans {
     ///
     /// # Errors
     /// A command runs in one, a check has not passed, or they do not belong together. A conflict is an outcome.
-    pub async fn apply(&self, mut order: ApplyOrder) -> Result<Outcome, PlanError> {
+    pub async fn apply(&self, mut order: ApplyRequest) -> Result<LandingOutcome, PlanError> {
         let mut seen = std::collections::HashSet::new();
         order.plans.retain(|plan| seen.insert(*plan));
         let first = *order.plans.first().ok_or(PlanError::NotTogether)?;
         let workspace = self.get(first).await?.record.facts.workspace;
-        self.shared
-            .at_workspace(workspace, move |lander| Box::pin(lander.apply(order)))
+        self.inner
+            .at_workspace(workspace, move |queue| Box::pin(queue.apply(order)))
             .await
     }
 
@@ -421,10 +426,10 @@ impl Plans {
     ///
     /// # Errors
     /// It is not applied. A conflict is an outcome.
-    pub async fn undo(&self, order: UndoOrder) -> Result<Outcome, PlanError> {
+    pub async fn undo(&self, order: UndoRequest) -> Result<LandingOutcome, PlanError> {
         let workspace = self.get(order.plan).await?.record.facts.workspace;
-        self.shared
-            .at_workspace(workspace, move |lander| Box::pin(lander.undo(order)))
+        self.inner
+            .at_workspace(workspace, move |queue| Box::pin(queue.undo(order)))
             .await
     }
 
@@ -433,10 +438,10 @@ impl Plans {
     /// # Errors
     /// It has too many.
     pub async fn add_checks(&self, plan: PlanId, commands: Vec<String>) -> Result<Plan, PlanError> {
-        let added = self.shared.at_plan(plan, move |desk| {
+        let added = self.inner.at_plan(plan, move |worker| {
             Box::pin(async move {
                 let add = |plan, record: &_, now| state::add_checks(plan, record, commands.clone(), now);
-                desk.change(None, add).await
+                worker.change(None, add).await
             })
         });
         added.await
@@ -453,11 +458,11 @@ impl Plans {
         command: String,
         job: String,
     ) -> Result<Plan, PlanError> {
-        let started = self.shared.at_plan(plan, move |desk| {
+        let started = self.inner.at_plan(plan, move |worker| {
             Box::pin(async move {
                 let start =
                     |plan, record: &_, now| state::check_started(plan, record, (&command, &job), &by, now);
-                desk.change(None, start).await
+                worker.change(None, start).await
             })
         });
         started.await
@@ -474,7 +479,7 @@ impl Plans {
         (command, job): (String, String),
         end: CheckEnd,
     ) -> Result<Plan, PlanError> {
-        let ended = self.shared.at_plan(plan, move |desk| {
+        let ended = self.inner.at_plan(plan, move |worker| {
             Box::pin(async move {
                 let end = |_, record: &_, now| {
                     Ok(state::check_ended(
@@ -485,7 +490,7 @@ impl Plans {
                         now,
                     ))
                 };
-                desk.change(None, end).await
+                worker.change(None, end).await
             })
         });
         ended.await
@@ -495,9 +500,9 @@ impl Plans {
     ///
     /// # Errors
     /// The plan is over, or its sandbox cannot be opened.
-    pub async fn enter(&self, plan: PlanId, new: NewStay) -> Result<Stay, PlanError> {
-        self.shared
-            .at_plan(plan, move |desk| Box::pin(desk.enter(new)))
+    pub async fn begin_command(&self, plan: PlanId, new: NewCommandRun) -> Result<CommandRun, PlanError> {
+        self.inner
+            .at_plan(plan, move |worker| Box::pin(worker.begin_command(new)))
             .await
     }
 
@@ -506,11 +511,11 @@ impl Plans {
     ///
     /// # Errors
     /// The sandbox cannot be read, or the log failed.
-    pub async fn leave(&self, stay: &Stay) -> Result<Option<Changeset>, PlanError> {
-        let id = stay.id.clone();
-        self.shared
-            .at_plan(stay.plan, move |desk| {
-                Box::pin(async move { desk.leave(&id).await })
+    pub async fn end_command(&self, run_id: &CommandRun) -> Result<Option<Changeset>, PlanError> {
+        let id = run_id.id.clone();
+        self.inner
+            .at_plan(run_id.plan, move |worker| {
+                Box::pin(async move { worker.end_command(&id).await })
             })
             .await
     }
@@ -520,7 +525,7 @@ impl Plans {
     /// # Errors
     /// The log failed.
     pub async fn workspaces(&self) -> Result<Vec<Workspace>, PlanError> {
-        workspaces::list(&self.shared).await
+        workspaces::list(&self.inner).await
     }
 
     /// Whether a workspace is there; nothing if there is none of this id. No other one is looked at.
@@ -528,19 +533,19 @@ impl Plans {
     /// # Errors
     /// The log failed.
     pub async fn presence(&self, id: WorkspaceId) -> Result<Option<WorkspaceState>, PlanError> {
-        workspaces::presence(&self.shared, id).await
+        workspaces::presence(&self.inner, id).await
     }
 
     /// An apply or undo of a workspace that was left half-way and could not be brought to an end when that was last tried.
     #[must_use]
     pub fn stuck_landing(&self, id: WorkspaceId) -> Option<StuckLanding> {
-        self.shared.stuck.of(id)
+        self.inner.stuck.of(id)
     }
 
     /// What is weaker in a workspace than elsewhere, as far as it was found out in this life of the daemon.
     #[must_use]
     pub fn workspace_notice(&self, id: WorkspaceId) -> Option<String> {
-        self.shared.notices.of(id).flatten()
+        self.inner.notices.of(id).flatten()
     }
 
     /// Brings an apply or undo to its end that was left half-way on a workspace, or sets it aside. *Cancel safety*: dropped
@@ -549,8 +554,8 @@ impl Plans {
     /// # Errors
     /// There is no workspace of this id, or the log failed. That it cannot be brought to an end is an answer.
     pub async fn repair_workspace(&self, id: WorkspaceId, how: Repair) -> Result<Repaired, PlanError> {
-        self.shared
-            .at_workspace(id, move |lander| Box::pin(lander.repair(how)))
+        self.inner
+            .at_workspace(id, move |queue| Box::pin(queue.repair(how)))
             .await
     }
 
@@ -559,7 +564,7 @@ impl Plans {
     /// # Errors
     /// The directory that it is kept in cannot be read.
     pub async fn rescued(&self) -> Result<RescuedList, PlanError> {
-        let shelf = self.shared.shelf();
+        let shelf = self.inner.shelf();
         let list = blocking(move || shelf.list()).await?;
         list.map_err(|source| PlanError::Io {
             what: "listing rescued content".to_owned(),
@@ -571,11 +576,11 @@ impl Plans {
     ///
     /// # Errors
     /// There is none of this id, its workspace is gone, or something is at the path.
-    pub async fn restore_rescued(&self, order: RestoreOrder) -> Result<Restored, PlanError> {
+    pub async fn restore_rescued(&self, order: RestoreRequest) -> Result<Restored, PlanError> {
         let rescued = self.rescued_of(order.id).await?;
-        self.shared
-            .at_workspace(rescued.record.workspace, move |lander| {
-                Box::pin(lander.restore(rescued, order))
+        self.inner
+            .at_workspace(rescued.record.workspace, move |queue| {
+                Box::pin(queue.restore(rescued, order))
             })
             .await
     }
@@ -586,7 +591,7 @@ impl Plans {
     /// There is none of this id, or it cannot be removed.
     pub async fn drop_rescued(&self, id: RescuedId) -> Result<Rescued, PlanError> {
         let rescued = self.rescued_of(id).await?;
-        let shelf = self.shared.shelf();
+        let shelf = self.inner.shelf();
         let removed = blocking(move || shelf.remove(id)).await?;
         removed.map_err(|source| PlanError::Io {
             what: format!("removing {}", rescued.at.display()),
@@ -596,7 +601,7 @@ impl Plans {
     }
 
     async fn rescued_of(&self, id: RescuedId) -> Result<Rescued, PlanError> {
-        let shelf = self.shared.shelf();
+        let shelf = self.inner.shelf();
         let found = blocking(move || shelf.read(id)).await?;
         let found = found.map_err(|source| PlanError::Io {
             what: format!("reading the record of {id}"),
@@ -610,11 +615,11 @@ impl Plans {
     /// # Errors
     /// There is none of this id, or it has such plans.
     pub async fn forget_workspace(&self, id: WorkspaceId) -> Result<(), PlanError> {
-        let workspace = workspaces::get(&self.shared, id).await?;
+        let workspace = workspaces::get(&self.inner, id).await?;
         if workspace.record.landing.is_some() && workspace.open_plans == 0 {
             self.repair_workspace(id, Repair::Abort).await?;
         }
-        self.shared
+        self.inner
             .at_registry(move |registry| Box::pin(registry.forget(id)))
             .await
     }
@@ -628,7 +633,7 @@ impl Plans {
         id: WorkspaceId,
         checks: Vec<String>,
     ) -> Result<Workspace, PlanError> {
-        self.shared
+        self.inner
             .at_registry(move |registry| Box::pin(registry.set_checks(id, checks)))
             .await
     }
@@ -639,7 +644,7 @@ impl Plans {
     /// # Errors
     /// The log failed, or a sandbox cannot be taken away.
     pub async fn collect(&self, policy: GcPolicy) -> Result<PlansCollected, PlanError> {
-        collect::collect(&self.shared, policy).await
+        collect::collect(&self.inner, policy).await
     }
 
     /// Forgets a plan that is over, for good: what was changed in it, the contents that nobody else has, and what an
@@ -648,7 +653,7 @@ impl Plans {
     /// # Errors
     /// It is open or sealed, something runs in it, or an open plan merges into it.
     pub async fn forget(&self, plan: PlanId, by: Actor, seen: Option<u64>) -> Result<Forgotten, PlanError> {
-        forget::forget(&self.shared, plan, by, seen).await
+        forget::forget(&self.inner, plan, by, seen).await
     }
 
     /// Forgets what is older, or takes more room, than the settings allow. *Cancel safety*: dropped half-way, the rest
@@ -657,13 +662,13 @@ impl Plans {
     /// # Errors
     /// The log failed, or a sandbox cannot be taken away.
     pub async fn forget_old(&self) -> Result<Forgotten, PlanError> {
-        forget::forget_old(&self.shared).await
+        forget::forget_old(&self.inner).await
     }
 
     /// How sandboxes can be made here, the best first: what is to be said of each, or why it does not work.
     #[must_use]
     pub fn strategies(&self) -> Vec<(SandboxStrategy, Result<String, String>)> {
-        self.shared.strategies.list()
+        self.inner.strategies.list()
     }
 
     /// What happened to a plan, oldest first.
@@ -678,7 +683,7 @@ impl Plans {
     ) -> Result<Vec<Moment>, PlanError> {
         self.get(plan).await?;
         let page = self
-            .shared
+            .inner
             .log
             .read(&streams::plan_stream(plan)?, after, limit)
             .await?;
@@ -690,36 +695,36 @@ impl Plans {
     /// # Errors
     /// Never in practice: every id names a stream.
     pub fn follow(&self, plan: PlanId, after: Sequence, scope: &Scope) -> Result<Tail, PlanError> {
-        Ok(self.shared.log.tail(&streams::plan_stream(plan)?, after, scope))
+        Ok(self.inner.log.tail(&streams::plan_stream(plan)?, after, scope))
     }
 
     /// Tells that some plan has changed.
     #[must_use]
     pub fn moves(&self) -> StreamChanges {
-        self.shared.log.changes(PLAN_KIND)
+        self.inner.log.changes(PLAN_KIND)
     }
 
     /// Keeps what is in the sandbox of a plan from being recorded, as long as the answer is held. For whoever is about to give
     /// the plan up and must not wait for that.
-    pub fn call_off_captures(&self, plan: PlanId) -> CalledOff {
-        Captures::call_off(&self.shared.captures, plan)
+    pub fn hold_captures(&self, plan: PlanId) -> CaptureHold {
+        CaptureTokens::hold(&self.inner.captures, plan)
     }
 
     /// Calls off what looks at sandboxes to record what changed there; the next daemon does that. For a daemon that has no
     /// time left to wait for it.
     pub fn stop_captures(&self) {
         let cause = kernel::Cause::new("the daemon", "it is stopping");
-        self.shared.captures.call_all_off(cause);
+        self.inner.captures.cancel_all(cause);
     }
 
     /// Takes nothing more on. What was begun is finished by the tasks of the service, which end by themselves.
     pub fn close(&self) {
         let cause = kernel::Cause::new("the daemon", "it is stopping");
         self.reading.cancel(cause);
-        self.shared.landers.close();
-        self.shared.desks.close();
-        self.shared.registry.close();
-        self.shared.overlaps.close();
+        self.inner.landing_queues.close();
+        self.inner.plan_workers.close();
+        self.inner.registry.close();
+        self.inner.overlaps.close();
     }
 }
 

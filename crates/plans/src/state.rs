@@ -15,10 +15,10 @@ use crate::plan::{
     Actor, Attempt, Check, CheckEnd, CheckRun, Landed, OpenChangeset, Plan, Record, Refused, Running,
     Unrecorded,
 };
-use crate::streams::Happening;
+use crate::streams::PlanEvent;
 
-/// The next record, and what is said of it.
-pub(crate) type Step = Result<(Record, Vec<Happening>), PlanError>;
+/// The next record, and the events that go with it.
+pub(crate) type Step = Result<(Record, Vec<PlanEvent>), PlanError>;
 
 /// The most conflicts that are kept with a plan. The answer to the attempt has all of them.
 const KEPT_CONFLICTS: usize = 50;
@@ -68,7 +68,7 @@ fn workable(plan: PlanId, record: &Record, by: &Actor, now: UnixMs) -> Step {
             next.state = PlanState::Open;
             Ok((
                 next,
-                vec![Happening::new("reopened", by, "it is being worked on again")],
+                vec![PlanEvent::new("reopened", by, "it is being worked on again")],
             ))
         }
         PlanState::Applied | PlanState::Undone | PlanState::Discarded => Err(wrong(plan, record)),
@@ -92,7 +92,7 @@ pub(crate) fn start_changeset(
     (actor, reason): (&Actor, &str),
     now: UnixMs,
 ) -> Step {
-    let (mut next, mut said) = workable(plan, record, actor, now)?;
+    let (mut next, mut events) = workable(plan, record, actor, now)?;
     if next.open_changesets.len() >= OPEN_CHANGESETS_LIMIT {
         return Err(PlanError::Busy {
             plan,
@@ -104,19 +104,19 @@ pub(crate) fn start_changeset(
         id,
         actor: Arc::clone(actor),
     });
-    said.push(Happening::new("changeset_started", actor, reason));
-    Ok((next, said))
+    events.push(PlanEvent::new("changeset_started", actor, reason));
+    Ok((next, events))
 }
 
 /// Closes a changeset. One that is closed already stays so.
-pub(crate) fn close_changeset(record: &Record, id: ChangesetId, now: UnixMs) -> (Record, Vec<Happening>) {
+pub(crate) fn close_changeset(record: &Record, id: ChangesetId, now: UnixMs) -> (Record, Vec<PlanEvent>) {
     let mut next = record.clone();
     let Some(at) = next.open_changesets.iter().position(|open| open.id == id) else {
         return (next, Vec::new());
     };
     let closed = next.open_changesets.remove(at);
     next.changed_at = now;
-    (next, vec![Happening::new("changeset_closed", &closed.actor, "")])
+    (next, vec![PlanEvent::new("changeset_closed", &closed.actor, "")])
 }
 
 /// The changeset that an actor's changes go to: the last one that it started and has not closed.
@@ -144,76 +144,76 @@ pub(crate) fn record(
     (count, extent): (u64, Extent),
     now: UnixMs,
 ) -> Step {
-    let (mut next, mut said) = workable(plan, record, by, now)?;
+    let (mut next, mut events) = workable(plan, record, by, now)?;
     next.entries += count;
     next.files = extent.files;
     next.fingerprint = extent.fingerprint;
     let s = if count == 1 { "" } else { "s" };
-    said.push(Happening::new("changed", by, format!("{count} change{s}")));
-    Ok((next, said))
+    events.push(PlanEvent::new("changed", by, format!("{count} change{s}")));
+    Ok((next, events))
 }
 
 /// A command is about to run in the sandbox.
-pub(crate) fn enter(plan: PlanId, record: &Record, running: Running, now: UnixMs) -> Step {
+pub(crate) fn command_started(plan: PlanId, record: &Record, running: Running, now: UnixMs) -> Step {
     // A check looks; the plan stays sealed unless it changes something after all.
-    let (mut next, mut said) = if running.tool == CHECK_TOOL && record.state == PlanState::Sealed {
+    let (mut next, mut events) = if running.tool == CHECK_TOOL && record.state == PlanState::Sealed {
         not_landing(plan, record)?;
         (record.clone(), Vec::new())
     } else {
         workable(plan, record, &running.actor, now)?
     };
     next.changed_at = now;
-    said.push(Happening::new(
+    events.push(PlanEvent::new(
         "command_started",
         &running.actor,
         running.reason.clone(),
     ));
     next.running.push(running);
-    Ok((next, said))
+    Ok((next, events))
 }
 
-/// Nothing of it runs any more. What it changed is recorded, or it is said why not.
-pub(crate) fn leave(
+/// Nothing of it runs any more. What it changed is recorded, or the plan says why not.
+pub(crate) fn command_ended(
     record: &Record,
-    stay: &str,
+    run_id: &str,
     recorded: Result<(), String>,
     now: UnixMs,
-) -> (Record, Vec<Happening>) {
+) -> (Record, Vec<PlanEvent>) {
     let mut next = record.clone();
-    let Some(at) = next.running.iter().position(|running| running.stay == stay) else {
+    let Some(at) = next.running.iter().position(|running| running.id == run_id) else {
         return (next, Vec::new());
     };
     let gone = next.running.remove(at);
     next.changed_at = now;
-    let mut said = vec![Happening::new("command_ended", &gone.actor, gone.reason.clone())];
+    let mut events = vec![PlanEvent::new("command_ended", &gone.actor, gone.reason.clone())];
     match recorded {
         // What is in the sandbox is recorded as a whole, so nothing is left of earlier failures.
         Ok(()) => next.unrecorded = None,
         Err(why) => {
-            said.push(Happening::new("not_recorded", &gone.actor, why.clone()));
+            events.push(PlanEvent::new("not_recorded", &gone.actor, why.clone()));
             next.unrecorded = Some(Unrecorded::of(&gone, why));
         }
     }
-    (next, said)
+    (next, events)
 }
 
-/// What is in the sandbox is recorded, or it is said why not.
+/// What is in the sandbox is recorded, or the plan says why not.
 pub(crate) fn looked_at(
     record: &Record,
     recorded: Result<(), Unrecorded>,
     now: UnixMs,
-) -> (Record, Vec<Happening>) {
+) -> (Record, Vec<PlanEvent>) {
     let mut next = record.clone();
     next.unrecorded = recorded.err();
     if next.unrecorded == record.unrecorded {
         return (next, Vec::new());
     }
     next.changed_at = now;
-    let said = next
+    let events = next
         .unrecorded
         .as_ref()
-        .map(|failed| Happening::new("not_recorded", &failed.actor, failed.why.clone()));
-    (next, said.into_iter().collect())
+        .map(|failed| PlanEvent::new("not_recorded", &failed.actor, failed.why.clone()));
+    (next, events.into_iter().collect())
 }
 
 /// The work is done.
@@ -227,7 +227,7 @@ pub(crate) fn seal(plan: PlanId, record: &Record, by: &Actor, now: UnixMs) -> St
             next.state = PlanState::Sealed;
             next.open_changesets.clear();
             next.changed_at = now;
-            Ok((next, vec![Happening::new("sealed", by, "")]))
+            Ok((next, vec![PlanEvent::new("sealed", by, "")]))
         }
         PlanState::Applied | PlanState::Undone | PlanState::Discarded => Err(wrong(plan, record)),
     }
@@ -258,7 +258,7 @@ pub(crate) fn discard(plan: PlanId, record: &Record, by: &Actor, work: Unapplied
     next.state = PlanState::Discarded;
     next.open_changesets.clear();
     next.changed_at = now;
-    Ok((next, vec![Happening::new("discarded", by, "")]))
+    Ok((next, vec![PlanEvent::new("discarded", by, "")]))
 }
 
 /// It is about to be forgotten for good. Until nothing of it is left, it is a plan that was given up.
@@ -273,7 +273,7 @@ pub(crate) fn forget(plan: PlanId, record: &Record, by: &Actor, now: UnixMs) -> 
     next.state = PlanState::Discarded;
     next.landed = None;
     next.changed_at = now;
-    Ok((next, vec![Happening::new("forgotten", by, "")]))
+    Ok((next, vec![PlanEvent::new("forgotten", by, "")]))
 }
 
 /// What a plan has and does not carry, in sentences.
@@ -344,7 +344,7 @@ pub(crate) fn landed(
     outcome: (PlanState, Landed),
     text: String,
     now: UnixMs,
-) -> (Record, Vec<Happening>) {
+) -> (Record, Vec<PlanEvent>) {
     let mut next = record.clone();
     let (state, landed) = outcome;
     next.state = state;
@@ -357,20 +357,20 @@ pub(crate) fn landed(
         Attempt::Undo => "undone",
         Attempt::Refresh => "refreshed",
     };
-    (next, vec![Happening::new(event, by, text)])
+    (next, vec![PlanEvent::new(event, by, text)])
 }
 
 /// It was not carried out, and nothing was changed by the attempt.
-pub(crate) fn refused(record: &Record, refused: Refused, now: UnixMs) -> (Record, Vec<Happening>) {
+pub(crate) fn refused(record: &Record, refused: Refused, now: UnixMs) -> (Record, Vec<PlanEvent>) {
     let mut next = record.clone();
     let count = refused.conflicts.len();
     let s = if count == 1 { "" } else { "s" };
-    let said = Happening::new("refused", &refused.by, format!("{count} conflict{s}"));
+    let events = PlanEvent::new("refused", &refused.by, format!("{count} conflict{s}"));
     next.landing = None;
     next.changed_at = now;
     let conflicts = refused.conflicts.into_iter().take(KEPT_CONFLICTS).collect();
     next.refused = Some(Refused { conflicts, ..refused });
-    (next, vec![said])
+    (next, vec![events])
 }
 
 /// It could neither be carried out nor taken back, and was given up. The plan is as it was before the attempt; what is in the
@@ -380,7 +380,7 @@ pub(crate) fn set_aside(
     (what, by): (Option<Attempt>, &Actor),
     why: &str,
     now: UnixMs,
-) -> (Record, Vec<Happening>) {
+) -> (Record, Vec<PlanEvent>) {
     let mut next = record.clone();
     next.landing = None;
     next.running.retain(|running| running.tool != "merge");
@@ -389,12 +389,12 @@ pub(crate) fn set_aside(
         Some(Attempt::Undo) => "undo",
         _ => "apply",
     };
-    let said = Happening::new(
+    let events = PlanEvent::new(
         "set_aside",
         by,
         format!("the {what} was given up half-way: {why}"),
     );
-    (next, vec![said])
+    (next, vec![events])
 }
 
 /// Adds checks; those that are there already are not added again.
@@ -445,7 +445,7 @@ pub(crate) fn check_started(
         });
     }
     next.changed_at = now;
-    Ok((next, vec![Happening::new("check_started", by, command)]))
+    Ok((next, vec![PlanEvent::new("check_started", by, command)]))
 }
 
 /// A check has ended. If it is no longer the last run of its command, nothing happens.
@@ -455,7 +455,7 @@ pub(crate) fn check_ended(
     end: CheckEnd,
     by: &Actor,
     now: UnixMs,
-) -> (Record, Vec<Happening>) {
+) -> (Record, Vec<PlanEvent>) {
     let mut next = record.clone();
     let runs = next.checks.iter_mut().filter(|check| check.command == command);
     let mut running = runs.filter_map(|check| check.run.as_mut());
@@ -463,8 +463,8 @@ pub(crate) fn check_ended(
         return (next, Vec::new());
     };
     let verdict = if end.passed { "passed" } else { "failed" };
-    let said = Happening::new("check_ended", by, format!("{command}: {verdict}"));
+    let events = PlanEvent::new("check_ended", by, format!("{command}: {verdict}"));
     run.ended = Some(end);
     next.changed_at = now;
-    (next, vec![said])
+    (next, vec![events])
 }

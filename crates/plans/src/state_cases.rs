@@ -18,7 +18,7 @@ use crate::plan::{
     Unrecorded,
 };
 use crate::state::{self, Extent};
-use crate::streams::Happening;
+use crate::streams::PlanEvent;
 
 const BEFORE: UnixMs = UnixMs(1_000);
 const NOW: UnixMs = UnixMs(9_000);
@@ -36,9 +36,9 @@ pub(crate) fn actor(name: &str) -> Actor {
     Arc::from(name)
 }
 
-pub(crate) fn running(stay: &str, tool: &str) -> Running {
+pub(crate) fn running(run_id: &str, tool: &str) -> Running {
     Running {
-        stay: stay.to_owned(),
+        id: run_id.to_owned(),
         job: None,
         actor: actor("bob"),
         tool: tool.to_owned(),
@@ -105,7 +105,7 @@ fn prepared(state: PlanState, with: With) -> Record {
     let mut record = in_state(state);
     match with {
         With::Nothing => {}
-        With::ACommand => record.running.push(running("stay", "shell")),
+        With::ACommand => record.running.push(running("run_id", "shell")),
         With::ALanding => record.landing = Some("landing".to_owned()),
         With::Work => record.files = 2,
         With::AFailedCheck => record.checks.push(check("make", EMPTY, Some("failed"))),
@@ -136,8 +136,8 @@ fn moved(record: &Record, change: impl FnOnce(&mut Record)) -> Record {
     next
 }
 
-fn said(event: &'static str, by: &str, text: &str) -> Happening {
-    Happening::new(event, &actor(by), text)
+fn said(event: &'static str, by: &str, text: &str) -> PlanEvent {
+    PlanEvent::new(event, &actor(by), text)
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn the_current_changeset_is_the_last_that_its_actor_has_open() {
     assert_eq!(
         state::close_changeset(&record, ids[1], UnixMs(10_000)),
         (record.clone(), Vec::new()),
-        "one that is closed stays so"
+        "one that is closed command_runs so"
     );
     let (sealed, _) = state::seal(PlanId::generate(), &record, &actor("ann"), NOW).unwrap();
     assert_eq!(sealed.open_changesets, []);
@@ -277,19 +277,19 @@ fn a_command_is_in_the_plan_from_its_entering_to_its_leaving() {
         (PlanState::Sealed, state::CHECK_TOOL, None, PlanState::Sealed),
     ] {
         let before = in_state(state);
-        let (entered, told) = state::enter(plan, &before, running("stay", tool), NOW).unwrap();
+        let (entered, told) = state::command_started(plan, &before, running("run_id", tool), NOW).unwrap();
         let expected = moved(&before, |next| {
             next.state = after;
-            next.running = vec![running("stay", tool)];
+            next.running = vec![running("run_id", tool)];
         });
         assert_eq!(entered, expected);
         let started = said("command_started", "bob", "make");
         assert_eq!(told, told_before.into_iter().chain([started]).collect::<Vec<_>>());
         assert_eq!(
-            state::leave(&entered, "another", Ok(()), NOW),
+            state::command_ended(&entered, "another", Ok(()), NOW),
             (entered.clone(), Vec::new())
         );
-        let (left, told) = state::leave(&entered, "stay", Ok(()), NOW);
+        let (left, told) = state::command_ended(&entered, "run_id", Ok(()), NOW);
         assert_eq!(left, moved(&entered, |next| next.running.clear()));
         assert_eq!(told, [said("command_ended", "bob", "make")]);
     }
@@ -299,9 +299,9 @@ fn a_command_is_in_the_plan_from_its_entering_to_its_leaving() {
 fn a_command_whose_changes_are_not_recorded_is_over_and_keeps_the_plan_from_being_discarded() {
     let plan = PlanId::generate();
     let mut entered = in_state(PlanState::Open);
-    entered.running = vec![running("stay", "shell")];
-    let (left, told) = state::leave(&entered, "stay", Err("the disk is full".to_owned()), NOW);
-    let failed = Unrecorded::of(&running("stay", "shell"), "the disk is full".to_owned());
+    entered.running = vec![running("run_id", "shell")];
+    let (left, told) = state::command_ended(&entered, "run_id", Err("the disk is full".to_owned()), NOW);
+    let failed = Unrecorded::of(&running("run_id", "shell"), "the disk is full".to_owned());
     let expected = moved(&entered, |next| {
         next.running.clear();
         next.unrecorded = Some(failed.clone());

@@ -38,7 +38,7 @@ fn any_try() -> impl Strategy<Value = Try> {
         3 => actor().prop_map(Try::Start),
         2 => (0..8_usize).prop_map(Try::Close),
         3 => (actor(), 1..4_u8).prop_map(|(by, count)| Try::Write(by, count)),
-        2 => (name(), select(&["shell", "check"][..])).prop_map(|(stay, tool)| Try::Enter(stay, tool)),
+        2 => (name(), select(&["shell", "check"][..])).prop_map(|(run_id, tool)| Try::Enter(run_id, tool)),
         3 => name().prop_map(Try::Leave),
         2 => Just(Try::Seal),
         1 => any::<bool>().prop_map(Try::Discard),
@@ -93,13 +93,13 @@ impl Model {
                 }
                 step
             }
-            Try::Enter(stay, tool) => {
-                if record.running.iter().any(|running| running.stay == *stay) {
+            Try::Enter(run_id, tool) => {
+                if record.running.iter().any(|running| running.id == *run_id) {
                     return None;
                 }
-                state::enter(plan, record, running(stay, tool), now)
+                state::command_started(plan, record, running(run_id, tool), now)
             }
-            Try::Leave(stay) => Ok(state::leave(record, stay, Ok(()), now)),
+            Try::Leave(run_id) => Ok(state::command_ended(record, run_id, Ok(()), now)),
             Try::Seal => state::seal(plan, record, &by, now),
             Try::Discard(give_up) => {
                 let work = if *give_up {
@@ -164,7 +164,11 @@ impl Model {
     /// What must hold of every step.
     fn check_step(&self, before: &Record, wanted: &Try, next: &Record) {
         if before.state == PlanState::Discarded {
-            assert_eq!(next.state, PlanState::Discarded, "what was given up stays so");
+            assert_eq!(
+                next.state,
+                PlanState::Discarded,
+                "what was given up command_runs so"
+            );
             assert_eq!(
                 (next.entries, next.changesets, &next.landing),
                 (before.entries, before.changesets, &None)
@@ -179,7 +183,7 @@ impl Model {
             );
             assert!(
                 before.state != PlanState::Applied || is_landing,
-                "what is applied is taken back, or stays: {wanted:?}"
+                "what is applied is taken back, or command_runs: {wanted:?}"
             );
         }
         if before.landing.is_some() && !matches!(wanted, Try::Land | Try::Refuse) {

@@ -96,7 +96,7 @@ fn full(what: &str, facts: &str) -> String {
         ),
         format!(r#""open_changesets":[{{"id":"{CHANGESET}","actor":"bob"}}],"files":4,"fingerprint":"{ONES}","#),
         format!(
-            r#""running":[{{"stay":"s1","job":"{JOB}","actor":"bob","tool":"shell","reason":"make","since":1500}},{{"stay":"s2","actor":"eve","tool":"merge","reason":"merge","since":1600}}],"#
+            r#""running":[{{"run_id":"s1","job":"{JOB}","actor":"bob","tool":"shell","reason":"make","since":1500}},{{"run_id":"s2","actor":"eve","tool":"merge","reason":"merge","since":1600}}],"#
         ),
         format!(r#""checks":[{checks}],"landing":"landing_1","#),
         r#""landed":{"landing":"landing_0","number":1,"commit":"abc","commit_wanted":"a message"},"#.to_owned(),

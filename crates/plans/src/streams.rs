@@ -176,7 +176,7 @@ pub(crate) fn change_of(stream: &StreamId, event: &Event) -> Result<Option<Recor
 
 /// Something that happened to a plan, for people.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct Happening {
+pub(crate) struct PlanEvent {
     pub(crate) event: &'static str,
     pub(crate) actor: Actor,
     pub(crate) text: String,
@@ -184,14 +184,14 @@ pub(crate) struct Happening {
 
 /// The body of the event of a happening.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct HappeningBody {
+struct PlanEventBody {
     #[serde(default)]
     actor: String,
     #[serde(default)]
     text: String,
 }
 
-impl Happening {
+impl PlanEvent {
     pub(crate) fn new(event: &'static str, actor: &Actor, text: impl Into<String>) -> Self {
         Self {
             event,
@@ -201,7 +201,7 @@ impl Happening {
     }
 
     pub(crate) fn to_event(&self) -> Result<NewEvent, PlanError> {
-        let body = HappeningBody {
+        let body = PlanEventBody {
             actor: self.actor.to_string(),
             text: self.text.clone(),
         };
@@ -213,7 +213,7 @@ impl Moment {
     /// What an event of a plan's stream says.
     #[must_use]
     pub fn of(event: &Event) -> Self {
-        let body: HappeningBody = serde_json::from_slice(&event.body).unwrap_or_default();
+        let body: PlanEventBody = serde_json::from_slice(&event.body).unwrap_or_default();
         Self {
             sequence: event.sequence,
             at_ms: event.at_ms,

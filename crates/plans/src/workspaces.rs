@@ -9,7 +9,7 @@ use eventlog::{Commit, StoredHead, Version, Write};
 use protocol::{PlanState, WorkspaceId, WorkspaceState};
 
 use crate::error::PlanError;
-use crate::shared::{Shared, blocking};
+use crate::inner::{PlansInner, blocking};
 use crate::store;
 use crate::streams::{self, PLAN_KIND, WORKSPACE_KIND};
 use crate::workspace::{Workspace, WorkspaceRecord};
@@ -17,12 +17,12 @@ use crate::workspace::{Workspace, WorkspaceRecord};
 /// The list of workspaces of this home. It is changed by one at a time.
 #[derive(Debug)]
 pub(crate) struct Registry {
-    shared: Arc<Shared>,
+    inner: Arc<PlansInner>,
 }
 
 impl Registry {
-    pub(crate) fn new(shared: Arc<Shared>) -> Self {
-        Self { shared }
+    pub(crate) fn new(inner: Arc<PlansInner>) -> Self {
+        Self { inner }
     }
 
     /// The workspace with this root, which was found on the disk when the registered ones were those that were `seen`. It is
@@ -32,7 +32,7 @@ impl Registry {
         (root, identity): Located,
         seen: &[PathBuf],
     ) -> Result<Option<Registered>, PlanError> {
-        let known = registered(&self.shared).await?;
+        let known = registered(&self.inner).await?;
         if roots_of(&known) != seen {
             return Ok(None);
         }
@@ -40,8 +40,8 @@ impl Registry {
             let record = WorkspaceRecord {
                 root,
                 identity,
-                home: self.shared.home_id,
-                registered_at: self.shared.time.now(),
+                home: self.inner.home_id,
+                registered_at: self.inner.time.now(),
                 checks: Vec::new(),
                 landing: None,
             };
@@ -51,7 +51,7 @@ impl Registry {
         };
         if workspace.record.identity != identity {
             // What was there is gone, and this is another directory in its place.
-            let found = get(&self.shared, workspace.id).await?;
+            let found = get(&self.inner, workspace.id).await?;
             if found.open_plans > 0 {
                 return Err(gone(&found));
             }
@@ -63,14 +63,14 @@ impl Registry {
 
     /// Forgets a workspace that has no plans that are not over.
     pub(crate) async fn forget(&mut self, id: WorkspaceId) -> Result<(), PlanError> {
-        let workspace = get(&self.shared, id).await?;
+        let workspace = get(&self.inner, id).await?;
         if workspace.open_plans > 0 {
             let plans = workspace.open_plans;
             return Err(PlanError::WorkspaceInUse { plans });
         }
         let stream = streams::workspace_stream(id)?;
-        self.shared.log.remove(vec![(stream, workspace.version)]).await?;
-        let cache = self.shared.stat_cache(id);
+        self.inner.log.remove(vec![(stream, workspace.version)]).await?;
+        let cache = self.inner.stat_cache(id);
         // It is only a cache: one that stays is in nobody's way.
         blocking(move || drop(std::fs::remove_file(cache))).await
     }
@@ -81,13 +81,13 @@ impl Registry {
         id: WorkspaceId,
         checks: Vec<String>,
     ) -> Result<Workspace, PlanError> {
-        let workspace = get(&self.shared, id).await?;
+        let workspace = get(&self.inner, id).await?;
         let record = WorkspaceRecord {
             checks,
             ..workspace.record
         };
         self.write(id, workspace.version, &record).await?;
-        get(&self.shared, id).await
+        get(&self.inner, id).await
     }
 
     async fn write(
@@ -102,7 +102,7 @@ impl Registry {
             head: Some(streams::workspace_head(record)?),
             events: Vec::new(),
         };
-        let committed = self.shared.log.commit(Commit::one(write)).await?;
+        let committed = self.inner.log.commit(Commit::one(write)).await?;
         let version = committed.first().map(|committed| committed.version);
         version.ok_or(PlanError::Closing)
     }
@@ -111,12 +111,15 @@ impl Registry {
 /// The workspace that a directory is in. It is registered if it is a new one.
 ///
 /// The disk is looked at before the list is taken: a file system that does not answer keeps only whoever asked about it.
-pub(crate) async fn of_directory(shared: &Arc<Shared>, directory: PathBuf) -> Result<Registered, PlanError> {
+pub(crate) async fn of_directory(
+    inner: &Arc<PlansInner>,
+    directory: PathBuf,
+) -> Result<Registered, PlanError> {
     loop {
-        let seen = roots_of(&registered(shared).await?);
-        let (asked, known, own) = (directory.clone(), seen.clone(), shared.directory.clone());
+        let seen = roots_of(&registered(inner).await?);
+        let (asked, known, own) = (directory.clone(), seen.clone(), inner.directory.clone());
         let located = blocking(move || locate(&asked, &known, &own)).await??;
-        let found = shared
+        let found = inner
             .at_registry(move |registry| Box::pin(async move { registry.register(located, &seen).await }));
         // It is looked at again only if somebody else has registered or forgotten a workspace meanwhile.
         if let Some(found) = found.await? {
@@ -151,11 +154,11 @@ fn roots_of(workspaces: &[Registered]) -> Vec<PathBuf> {
 }
 
 /// The workspaces of this home as the log has them, by path.
-pub(crate) async fn registered(shared: &Shared) -> Result<Vec<Registered>, PlanError> {
-    let heads = store::heads(&shared.log, WORKSPACE_KIND, None).await?;
+pub(crate) async fn registered(inner: &PlansInner) -> Result<Vec<Registered>, PlanError> {
+    let heads = store::heads(&inner.log, WORKSPACE_KIND, None).await?;
     let mut found = Vec::new();
     for stored in &heads {
-        if let Some(of_this_home) = shared.log.readable(stored, registered_of(shared, stored)) {
+        if let Some(of_this_home) = inner.log.readable(stored, registered_of(inner, stored)) {
             found.extend(of_this_home);
         }
     }
@@ -164,9 +167,9 @@ pub(crate) async fn registered(shared: &Shared) -> Result<Vec<Registered>, PlanE
 }
 
 /// The workspace of a head, if it is of this home.
-fn registered_of(shared: &Shared, stored: &StoredHead) -> Result<Option<Registered>, PlanError> {
+fn registered_of(inner: &PlansInner, stored: &StoredHead) -> Result<Option<Registered>, PlanError> {
     let (id, record) = streams::workspace_of(stored)?;
-    let is_ours = record.home == shared.home_id;
+    let is_ours = record.home == inner.home_id;
     Ok(is_ours.then_some(Registered {
         id,
         version: stored.version,
@@ -175,12 +178,12 @@ fn registered_of(shared: &Shared, stored: &StoredHead) -> Result<Option<Register
 }
 
 /// How many plans of each workspace are open or sealed.
-async fn open_plans(shared: &Shared) -> Result<HashMap<WorkspaceId, u64>, PlanError> {
+async fn open_plans(inner: &PlansInner) -> Result<HashMap<WorkspaceId, u64>, PlanError> {
     let mut counts = HashMap::<WorkspaceId, u64>::new();
-    let of = |state: PlanState| store::heads(&shared.log, PLAN_KIND, Some(state.as_str()));
+    let of = |state: PlanState| store::heads(&inner.log, PLAN_KIND, Some(state.as_str()));
     let (open, sealed) = tokio::try_join!(of(PlanState::Open), of(PlanState::Sealed))?;
     for stored in open.iter().chain(&sealed) {
-        if let Some(plan) = shared.log.readable(stored, streams::plan_of(stored)) {
+        if let Some(plan) = inner.log.readable(stored, streams::plan_of(stored)) {
             *counts.entry(plan.record.facts.workspace).or_default() += 1;
         }
     }
@@ -188,57 +191,60 @@ async fn open_plans(shared: &Shared) -> Result<HashMap<WorkspaceId, u64>, PlanEr
 }
 
 /// The workspaces of this home, by path. Their roots are looked at side by side, each for a bounded time.
-pub(crate) async fn list(shared: &Shared) -> Result<Vec<Workspace>, PlanError> {
-    let (found, counts) = tokio::try_join!(registered(shared), open_plans(shared))?;
+pub(crate) async fn list(inner: &PlansInner) -> Result<Vec<Workspace>, PlanError> {
+    let (found, counts) = tokio::try_join!(registered(inner), open_plans(inner))?;
     let seen = found
         .into_iter()
-        .map(|registered| looked_at(shared, registered, &counts));
+        .map(|registered| looked_at(inner, registered, &counts));
     Ok(futures_util::future::join_all(seen).await)
 }
 
 async fn looked_at(
-    shared: &Shared,
+    inner: &PlansInner,
     Registered { id, version, record }: Registered,
     counts: &HashMap<WorkspaceId, u64>,
 ) -> Workspace {
-    let look = shared.looks.at(&record).await;
+    let look = inner.looks.at(&record).await;
     Workspace {
         id,
         version,
         presence: look.presence,
         is_git: look.is_git,
         open_plans: counts.get(&id).copied().unwrap_or_default(),
-        stuck: shared
+        stuck: inner
             .stuck
             .of(id)
             .filter(|stuck| record.landing.as_ref() == Some(&stuck.landing)),
-        notice: shared.notices.of(id).flatten(),
+        notice: inner.notices.of(id).flatten(),
         record,
     }
 }
 
 /// Where the workspaces of this home are.
-pub(crate) async fn roots(shared: &Shared) -> Result<Vec<PathBuf>, PlanError> {
-    Ok(roots_of(&registered(shared).await?))
+pub(crate) async fn roots(inner: &PlansInner) -> Result<Vec<PathBuf>, PlanError> {
+    Ok(roots_of(&registered(inner).await?))
 }
 
 /// A workspace of this home. No other one is looked at.
-pub(crate) async fn get(shared: &Shared, id: WorkspaceId) -> Result<Workspace, PlanError> {
-    let found = find(shared, id).await?.ok_or(PlanError::WorkspaceNotFound(id))?;
-    Ok(looked_at(shared, found, &open_plans(shared).await?).await)
+pub(crate) async fn get(inner: &PlansInner, id: WorkspaceId) -> Result<Workspace, PlanError> {
+    let found = find(inner, id).await?.ok_or(PlanError::WorkspaceNotFound(id))?;
+    Ok(looked_at(inner, found, &open_plans(inner).await?).await)
 }
 
 /// Whether a workspace of this home is there.
-pub(crate) async fn presence(shared: &Shared, id: WorkspaceId) -> Result<Option<WorkspaceState>, PlanError> {
-    Ok(match find(shared, id).await? {
-        Some(found) => Some(shared.looks.at(&found.record).await.presence),
+pub(crate) async fn presence(
+    inner: &PlansInner,
+    id: WorkspaceId,
+) -> Result<Option<WorkspaceState>, PlanError> {
+    Ok(match find(inner, id).await? {
+        Some(found) => Some(inner.looks.at(&found.record).await.presence),
         None => None,
     })
 }
 
-async fn find(shared: &Shared, id: WorkspaceId) -> Result<Option<Registered>, PlanError> {
-    match shared.log.head(&streams::workspace_stream(id)?).await? {
-        Some(stored) => shared.log.or_quarantine(&stored, registered_of(shared, &stored)),
+async fn find(inner: &PlansInner, id: WorkspaceId) -> Result<Option<Registered>, PlanError> {
+    match inner.log.head(&streams::workspace_stream(id)?).await? {
+        Some(stored) => inner.log.or_quarantine(&stored, registered_of(inner, &stored)),
         None => Ok(None),
     }
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use plans::{Ground, NewPlan, Plan, PlanError, Plans, Unapplied};
+use plans::{NewPlan, Plan, PlanError, PlanOrigin, Plans, Unapplied};
 use protocol::{IfChildFails, PlanId, PlanState, SessionId, TurnId, TurnState};
 use tokio::sync::OnceCell;
 
@@ -190,7 +190,7 @@ impl Inner {
             .shared
             .plans
             .open_plan(NewPlan {
-                on: Ground::Directory(self.directory.clone()),
+                on: PlanOrigin::Directory(self.directory.clone()),
                 title: self.title.clone(),
                 checks: Vec::new(),
                 strategy: None,

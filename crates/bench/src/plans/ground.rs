@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use kernel::CancellationToken;
-use plans::{Bases, Sandbox, SandboxOrder, Strategies, Strategy, Taken};
+use plans::{Bases, Sandbox, SandboxSpec, Strategies, Strategy, Taken};
 use protocol::{PlanId, SandboxStrategy};
 use tokio::runtime::Runtime;
 
@@ -30,7 +30,7 @@ pub(super) struct Made {
     /// How long it took until it was.
     pub(super) nanoseconds: f64,
     strategy: Arc<dyn Strategy>,
-    order: SandboxOrder,
+    order: SandboxSpec,
 }
 
 impl<'a> Ground<'a> {
@@ -78,7 +78,7 @@ impl<'a> Ground<'a> {
     fn make_on(&self, name: SandboxStrategy, taken: &Taken, began: Instant) -> Result<Made> {
         let strategy = self.strategies.pick(Some(name), &self.workspace)?;
         let plan = PlanId::generate();
-        let order = SandboxOrder {
+        let order = SandboxSpec {
             plan,
             workspace: self.workspace.clone(),
             base: taken.base.clone(),

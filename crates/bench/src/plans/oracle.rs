@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Result, ensure};
-use plans::{Change, Contents, Overlaps, Plans};
+use plans::{Change, Contents, OverlapDetector, Plans};
 use protocol::PlanId;
 use tokio::runtime::Runtime;
 
@@ -56,7 +56,7 @@ pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
     settle();
 
     let ours = |_: &Path| {
-        let mut overlaps = Overlaps::default();
+        let mut overlaps = OverlapDetector::default();
         let began = Instant::now();
         let conflicts = all_with_all(&mut overlaps, &before, &*contents)?;
         let cold = nanoseconds(began.elapsed());
@@ -133,7 +133,11 @@ fn changes(runtime: &Runtime, service: &Plans, plans: &[PlanId]) -> Result<Vec<V
 }
 
 /// How many pairs of plans conflict.
-fn all_with_all(overlaps: &mut Overlaps, plans: &[Vec<Change>], contents: &dyn Contents) -> Result<usize> {
+fn all_with_all(
+    overlaps: &mut OverlapDetector,
+    plans: &[Vec<Change>],
+    contents: &dyn Contents,
+) -> Result<usize> {
     let mut conflicts = 0;
     for (number, first) in plans.iter().enumerate() {
         for second in &plans[number + 1..] {

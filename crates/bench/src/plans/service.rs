@@ -9,8 +9,8 @@ use anyhow::{Context as _, Result, ensure};
 use eventlog::{Log, SqliteOptions};
 use kernel::SystemClock;
 use plans::{
-    ApplyOrder, Entrance, GcPolicy, Ground, LandingSteps, NewPlan, NewStay, Outcome, Plans, PlansOptions,
-    PlansSettings, Run, Unapplied, UndoOrder,
+    ApplyRequest, Entrance, GcPolicy, LandingOutcome, LandingSteps, NewCommandRun, NewPlan, PlanOrigin,
+    Plans, PlansOptions, PlansSettings, Run, Unapplied, UndoRequest,
 };
 use process::{
     Confinement, Exit, KeeperProgram, Limits, Processes, ProcessesOptions, Spec, StandardError, Tasks,
@@ -148,7 +148,7 @@ impl Service {
     /// Opens a plan on a workspace.
     pub(super) async fn plan(&self, workspace: &Path) -> Result<PlanId> {
         let new = NewPlan {
-            on: Ground::Directory(workspace.to_owned()),
+            on: PlanOrigin::Directory(workspace.to_owned()),
             title: "a plan".to_owned(),
             checks: Vec::new(),
             strategy: None,
@@ -162,15 +162,15 @@ impl Service {
 
     /// Runs a program in the sandbox of a plan, and records what it changed.
     pub(super) async fn run(&self, plan: PlanId, program: &[&str]) -> Result<Vec<u8>> {
-        let new = NewStay {
+        let new = NewCommandRun {
             actor: Arc::from(ACTOR),
             tool: "shell".to_owned(),
             reason: program.first().copied().unwrap_or_default().to_owned(),
             job: None,
         };
-        let stay = self.plans.enter(plan, new).await?;
+        let stay = self.plans.begin_command(plan, new).await?;
         let said = self.starter.run(&stay.entrance, program).await;
-        self.plans.leave(&stay).await?;
+        self.plans.end_command(&stay).await?;
         said
     }
 
@@ -179,8 +179,8 @@ impl Service {
         self.run(plan, &["sh", "-c", line]).await.map(drop)
     }
 
-    pub(super) async fn apply(&self, plan: PlanId) -> Result<Outcome> {
-        let order = ApplyOrder {
+    pub(super) async fn apply(&self, plan: PlanId) -> Result<LandingOutcome> {
+        let order = ApplyRequest {
             plans: vec![plan],
             seen: Vec::new(),
             by: Arc::from(ACTOR),
@@ -190,8 +190,8 @@ impl Service {
         Ok(self.plans.apply(order).await?)
     }
 
-    pub(super) async fn undo(&self, plan: PlanId) -> Result<Outcome> {
-        let order = UndoOrder {
+    pub(super) async fn undo(&self, plan: PlanId) -> Result<LandingOutcome> {
+        let order = UndoRequest {
             plan,
             changeset: None,
             seen: None,
@@ -228,7 +228,7 @@ impl Service {
 }
 
 /// Says that an attempt came to pass with so many paths.
-pub(super) fn must_be_done(outcome: &Outcome, paths: usize) -> Result<()> {
+pub(super) fn must_be_done(outcome: &LandingOutcome, paths: usize) -> Result<()> {
     ensure!(
         outcome.kind == OutcomeKind::Done && outcome.paths.len() == paths,
         "{:?} with {} paths and {} conflicts, instead of {paths} paths",

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ::plans::{Occupied, PlanError, RestoreOrder};
+use ::plans::{Occupied, PlanError, RestoreRequest};
 use axum::Json;
 use axum::extract::State;
 use http::StatusCode;
@@ -44,7 +44,7 @@ pub(crate) async fn restore(
     body::OptionalJson(request): body::OptionalJson<RestoreRescued>,
 ) -> Result<Json<RescuedRestored>, Problem> {
     let to = request.to.as_deref().map(str::parse).transpose();
-    let order = RestoreOrder {
+    let order = RestoreRequest {
         id,
         to: to.map_err(PlanError::BadPath)?,
         occupied: match request.swap {

@@ -8,8 +8,8 @@ use jobs::Requested;
 use kernel::Deadline;
 use machines::{Presence, presence};
 use plans::{
-    Actor, ApplyOrder, Attempt, CalledOff, Forgotten, GcPolicy, Outcome, Plan, PlanError, Run, Running,
-    Unapplied, UndoOrder,
+    Actor, ApplyRequest, Attempt, CaptureHold, Forgotten, GcPolicy, LandingOutcome, Plan, PlanError, Run,
+    Running, Unapplied, UndoRequest,
 };
 use protocol::{JobId, OutcomeKind, PlanId, PlansCollected, SessionState, TurnError};
 
@@ -21,7 +21,7 @@ const STOP_LIMIT: Duration = Duration::from_secs(20);
 /// Applies plans, all of them or none.
 ///
 /// *Cancel safety*: dropped half-way, it goes on and is not counted.
-pub(crate) async fn apply(app: &App, order: ApplyOrder) -> Result<Outcome, PlanError> {
+pub(crate) async fn apply(app: &App, order: ApplyRequest) -> Result<LandingOutcome, PlanError> {
     let (by, plans) = (order.by.clone(), order.plans.clone());
     let outcome = measured(app, Attempt::Apply, app.plans.apply(order)).await;
     if let Ok(outcome) = &outcome {
@@ -33,7 +33,7 @@ pub(crate) async fn apply(app: &App, order: ApplyOrder) -> Result<Outcome, PlanE
 /// Takes an applied plan back, or one changeset of it.
 ///
 /// *Cancel safety*: dropped half-way, it goes on and is not counted.
-pub(crate) async fn undo(app: &App, order: UndoOrder) -> Result<Outcome, PlanError> {
+pub(crate) async fn undo(app: &App, order: UndoRequest) -> Result<LandingOutcome, PlanError> {
     let (by, plan) = (order.by.clone(), order.plan);
     let outcome = measured(app, Attempt::Undo, app.plans.undo(order)).await;
     if let Ok(outcome) = &outcome {
@@ -69,8 +69,8 @@ pub(crate) async fn discard(
 }
 
 /// Cancels whatever works in the sandbox of a plan and waits for its end. What doesn't end is in the way, and the plan says so.
-async fn stop_everything(app: &App, plan: PlanId, by: &Actor) -> Result<CalledOff, PlanError> {
-    let called_off = app.plans.call_off_captures(plan);
+async fn stop_everything(app: &App, plan: PlanId, by: &Actor) -> Result<CaptureHold, PlanError> {
+    let called_off = app.plans.hold_captures(plan);
     let deadline = Deadline::after(&app.clock, STOP_LIMIT);
     // Turns first: they start jobs.
     if let Err(error) = stop_turns(app, plan, by, &deadline).await {
@@ -155,7 +155,7 @@ pub(crate) async fn refresh(
     plan: PlanId,
     by: Actor,
     seen: Option<u64>,
-) -> Result<Outcome, PlanError> {
+) -> Result<LandingOutcome, PlanError> {
     measured(app, Attempt::Refresh, app.plans.refresh(plan, by, seen)).await
 }
 
@@ -188,8 +188,8 @@ pub(crate) async fn forget(
 async fn measured(
     app: &App,
     what: Attempt,
-    act: impl Future<Output = Result<Outcome, PlanError>>,
-) -> Result<Outcome, PlanError> {
+    act: impl Future<Output = Result<LandingOutcome, PlanError>>,
+) -> Result<LandingOutcome, PlanError> {
     let start = app.clock.now();
     let outcome = act.await;
     let elapsed = app.clock.now().saturating_duration_since(start);

@@ -13,7 +13,7 @@ use jobs::{
     Verdict, Work,
 };
 use kernel::Scope;
-use plans::{Actor, ApplyOrder, Plan, PlanError, Repair, Run, Unapplied};
+use plans::{Actor, ApplyRequest, Plan, PlanError, Repair, Run, Unapplied};
 use protocol::{
     CheckState, FinishOutcome, FinishThen, HomeId, JobChannel, JobId, JobIfInterrupted, OutcomeKind,
     PlanFinish, PlanId, PlanState,
@@ -343,7 +343,7 @@ impl Finishing<'_> {
         if let Some(not_applied) = self.check().await? {
             return Ok(not_applied);
         }
-        let order = ApplyOrder {
+        let order = ApplyRequest {
             plans: vec![self.plan],
             seen: Vec::new(),
             by: Arc::clone(&self.by),

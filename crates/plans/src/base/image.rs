@@ -1,4 +1,4 @@
-//! A base in someone's hands.
+//! A base in someone's run.
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};

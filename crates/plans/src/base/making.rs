@@ -133,7 +133,7 @@ impl Making {
     }
 
     /// It has been put in place, and stays.
-    pub(super) fn stay(&mut self) {
+    pub(super) fn run_id(&mut self) {
         self.is_in_place = true;
     }
 }
@@ -143,7 +143,7 @@ impl Drop for Making {
         if !self.is_in_place
             && let Err(error) = remove_tree(&self.path)
         {
-            tracing::warn!(%error, "an image that was not finished stays until the next start");
+            tracing::warn!(%error, "an image that was not finished command_runs until the next start");
         }
     }
 }

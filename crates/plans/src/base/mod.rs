@@ -7,13 +7,13 @@
 //!
 //! **What must not happen here:** writing to a workspace, or to the content of an image that is in place.
 
+mod cached_scan;
 mod collect;
 mod copy;
 mod derive;
 mod error;
 mod image;
 mod info;
-mod kept;
 mod left_out;
 mod making;
 mod place;
@@ -23,12 +23,12 @@ mod take;
 mod times;
 mod verify;
 
+pub(crate) use cached_scan::CachedScan;
 pub use collect::{CollectMode, Freed};
 pub use error::BaseError;
 pub use image::Base;
-pub(crate) use kept::KeptScan;
 pub(crate) use left_out::uncarried;
 pub use left_out::{Ignored, LeftOut, WhyLeftOut};
 pub use store::Bases;
 pub use take::Taken;
-pub(crate) use take::{Look, Retaken};
+pub(crate) use take::{BaseSource, Retaken};

@@ -219,7 +219,7 @@ impl Store {
             let mut pins = self.lock();
             match fs::rename(making.path(), &image) {
                 Ok(()) => {
-                    making.stay();
+                    making.run_id();
                     Some(new_pin(&mut pins, id))
                 }
                 // Somebody else was faster. A directory that is not empty cannot be replaced by a rename.

@@ -10,9 +10,9 @@ use kernel::Scope;
 use rustix::fs::{Mode, OFlags};
 use watch::Tripwire;
 
+use super::cached_scan::{CachedScan, Uncovered};
 use super::error::BaseError;
 use super::image::{Base, Pin};
-use super::kept::{KeptScan, Uncovered};
 use super::left_out::{Ignored, LeftOut, WhyLeftOut};
 use super::making::{Dress, Making};
 use super::place::{Incoming, place};
@@ -43,17 +43,17 @@ pub struct Taken {
 pub(crate) struct Retaken {
     pub(crate) taken: Taken,
     /// `None` where the next look has to be at every file again.
-    pub(crate) kept: Option<KeptScan>,
-    pub(crate) look: Look,
+    pub(crate) kept: Option<CachedScan>,
+    pub(crate) look: BaseSource,
 }
 
 /// How a base was taken.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Look {
+pub(crate) enum BaseSource {
     /// A kept scan was still true.
-    Kept,
+    CachedScan,
     /// Every file was looked at.
-    Whole,
+    FullScan,
 }
 
 impl Bases {
@@ -74,7 +74,7 @@ impl Bases {
         &self,
         workspace: &Path,
         cache: &Path,
-        kept: Option<KeptScan>,
+        kept: Option<CachedScan>,
         scope: &Scope,
     ) -> Result<Retaken, BaseError> {
         let store = &*self.store;
@@ -84,7 +84,7 @@ impl Bases {
             return Ok(Retaken {
                 taken,
                 kept: Some(kept),
-                look: Look::Kept,
+                look: BaseSource::CachedScan,
             });
         }
         let tripwire = Tripwire::new().inspect_err(|error| {
@@ -123,11 +123,11 @@ impl Bases {
         let taken = self.take_found(found, began, previous, cache, scope)?;
         let kept = tripwire
             .zip(uncovered)
-            .map(|(tripwire, uncovered)| KeptScan::of(tripwire, uncovered, &taken));
+            .map(|(tripwire, uncovered)| CachedScan::of(tripwire, uncovered, &taken));
         Ok(Retaken {
             taken,
             kept,
-            look: Look::Whole,
+            look: BaseSource::FullScan,
         })
     }
 

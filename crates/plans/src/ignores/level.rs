@@ -15,12 +15,12 @@ use crate::path::RelPath;
 pub(crate) struct Level {
     above: Option<Arc<Level>>,
     list: Option<RuleList>,
-    standing: Verdict,
+    standing: IgnoreMatch,
 }
 
 /// What becomes of a path.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Verdict {
+pub(crate) enum IgnoreMatch {
     /// It is part of the tree.
     Part,
     /// It is ignored, and wanted all the same. What is in it, if it is a directory, too.
@@ -37,7 +37,7 @@ impl Level {
         Arc::new(Self {
             above: None,
             list: gitignore.map(|bytes| rule_list(bytes, &sources.prefix)),
-            standing: Verdict::Part,
+            standing: IgnoreMatch::Part,
         })
     }
 
@@ -45,17 +45,17 @@ impl Level {
     pub(crate) fn below(
         above: &Arc<Self>,
         directory: &RelPath,
-        verdict: Verdict,
+        ignore_match: IgnoreMatch,
         gitignore: Option<&[u8]>,
         sources: &IgnoreSources,
     ) -> Arc<Self> {
         // Git does not look for rules inside of what it ignores.
-        let gitignore = gitignore.filter(|_| verdict == Verdict::Part);
+        let gitignore = gitignore.filter(|_| ignore_match == IgnoreMatch::Part);
         let base = || [&sources.prefix, directory.as_bytes(), b"/"].concat();
         Arc::new(Self {
             above: Some(Arc::clone(above)),
             list: gitignore.map(|bytes| rule_list(bytes, &base())),
-            standing: verdict,
+            standing: ignore_match,
         })
     }
 
@@ -73,36 +73,36 @@ impl Level {
         sources: &IgnoreSources,
         path: &RelPath,
         is_directory: bool,
-    ) -> io::Result<Verdict> {
+    ) -> io::Result<IgnoreMatch> {
         let in_repository = if sources.prefix.is_empty() {
             Cow::Borrowed(path.as_bytes())
         } else {
             Cow::Owned([&sources.prefix, path.as_bytes()].concat())
         };
-        let stands_free = self.standing == Verdict::Part;
+        let stands_free = self.standing == IgnoreMatch::Part;
         if stands_free && !self.matches(sources, &in_repository, is_directory) {
-            return Ok(Verdict::Part);
+            return Ok(IgnoreMatch::Part);
         }
         let include = sources.include.as_ref();
         let is_included = include
             .and_then(|include| include.says(path.as_bytes(), is_directory, sources.case))
-            .unwrap_or(self.standing == Verdict::Included);
+            .unwrap_or(self.standing == IgnoreMatch::Included);
         if is_included {
-            return Ok(Verdict::Included);
+            return Ok(IgnoreMatch::Included);
         }
         if let Some(tracked) = sources.tracked()? {
             if tracked.contains(&in_repository) {
                 // A file that is tracked, or a submodule.
-                return Ok(Verdict::Part);
+                return Ok(IgnoreMatch::Part);
             }
             if is_directory && tracked.has_below(&in_repository) {
-                return Ok(Verdict::Entered);
+                return Ok(IgnoreMatch::Entered);
             }
         }
         if is_directory && include.is_some_and(|include| include.leads_into(path.as_bytes())) {
-            return Ok(Verdict::Entered);
+            return Ok(IgnoreMatch::Entered);
         }
-        Ok(Verdict::Ignored)
+        Ok(IgnoreMatch::Ignored)
     }
 
     /// What the last pattern that matches says, the nearest file of rules first.

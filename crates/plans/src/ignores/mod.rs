@@ -15,7 +15,7 @@ mod seen;
 mod sources;
 mod tracked;
 
-pub(crate) use level::{Level, Verdict};
+pub(crate) use level::{IgnoreMatch, Level};
 pub use rules::IgnoreRules;
 pub(crate) use seen::SeenSources;
 pub use sources::IgnoreSources;

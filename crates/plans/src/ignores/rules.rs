@@ -5,7 +5,7 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use super::level::{Level, Verdict};
+use super::level::{IgnoreMatch, Level};
 use super::sources::IgnoreSources;
 use crate::path::RelPath;
 
@@ -44,7 +44,7 @@ impl<'a> IgnoreRules<'a> {
     pub fn is_ignored(&mut self, path: &RelPath, is_directory: bool) -> io::Result<bool> {
         let sources = self.sources()?;
         Ok(match self.level(path.parent(), &sources)? {
-            Some(level) => level.judge(&sources, path, is_directory)? == Verdict::Ignored,
+            Some(level) => level.judge(&sources, path, is_directory)? == IgnoreMatch::Ignored,
             None => true,
         })
     }
@@ -82,13 +82,13 @@ impl<'a> IgnoreRules<'a> {
         directory: &RelPath,
         sources: &IgnoreSources,
     ) -> io::Result<Option<Arc<Level>>> {
-        let verdict = above.judge(sources, directory, true)?;
-        let rules = match verdict {
-            Verdict::Ignored => return Ok(None),
-            Verdict::Part => (self.read)(Some(directory))?,
-            Verdict::Included | Verdict::Entered => None,
+        let ignore_match = above.judge(sources, directory, true)?;
+        let rules = match ignore_match {
+            IgnoreMatch::Ignored => return Ok(None),
+            IgnoreMatch::Part => (self.read)(Some(directory))?,
+            IgnoreMatch::Included | IgnoreMatch::Entered => None,
         };
-        let level = Level::below(above, directory, verdict, rules.as_deref(), sources);
+        let level = Level::below(above, directory, ignore_match, rules.as_deref(), sources);
         Ok(Some(level))
     }
 }

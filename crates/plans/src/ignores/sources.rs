@@ -15,7 +15,7 @@ use gix_ignore::search::Ignore;
 use super::RULES_LIMIT_BYTES;
 use super::git_settings::GitSettings;
 use super::include::Include;
-use super::level::{Level, Verdict};
+use super::level::{IgnoreMatch, Level};
 use super::repository::Repository;
 use super::seen::{SeenIndex, SeenSources};
 use super::tracked::{Tracked, index_key};
@@ -95,13 +95,13 @@ impl IgnoreSources {
         let mut lists = Vec::new();
         let mut level = Level::root(read_rules(&root.join(".gitignore"))?.as_deref(), &self);
         for directory in inside.ancestors().chain([inside.clone()]) {
-            let verdict = level.judge(&self, &directory, true)?;
-            if verdict == Verdict::Ignored {
+            let ignore_match = level.judge(&self, &directory, true)?;
+            if ignore_match == IgnoreMatch::Ignored {
                 return Ok(None);
             }
             let rules = read_rules(&root.join(directory.as_path()).join(".gitignore"))?;
             lists.extend(level.list().cloned());
-            level = Level::below(&level, &directory, verdict, rules.as_deref(), &self);
+            level = Level::below(&level, &directory, ignore_match, rules.as_deref(), &self);
         }
         Ok(Some(Self {
             lists: self.lists.into_iter().chain(lists).collect(),

@@ -2,35 +2,35 @@
 
 use crate::landing::area::{Area, staging};
 use crate::landing::error::LandError;
-use crate::landing::ground::Ground;
-use crate::landing::hands::Hands;
 use crate::landing::item::{self, Operation};
 use crate::landing::journal::Landing;
-use crate::landing::kept::{Kept, Verdict};
+use crate::landing::leftover::{EndState, Leftover};
+use crate::landing::run::LandingRun;
+use crate::landing::site::LandingSite;
 use crate::path::RelPath;
 
 /// What is left of a landing.
 #[derive(Debug, Default)]
-pub struct Aside {
+pub struct AbandonedLanding {
     /// What is in the staging directory and nowhere else.
-    pub kept: Vec<Kept>,
+    pub kept: Vec<Leftover>,
     /// The paths that are as the landing wanted them.
     pub changed: Vec<RelPath>,
 }
 
-pub(super) fn look_at_rest(ground: &Ground<'_>, landing: &Landing) -> Result<Aside, LandError> {
-    let Some(area) = Area::find(ground.tree, ground.staging, &landing.id)? else {
-        return Ok(Aside::default());
+pub(super) fn look_at_rest(site: &LandingSite<'_>, landing: &Landing) -> Result<AbandonedLanding, LandError> {
+    let Some(area) = Area::find(site.tree, site.staging, &landing.id)? else {
+        return Ok(AbandonedLanding::default());
     };
-    let hands = Hands { ground, area: &area };
+    let run = LandingRun { site, area: &area };
     let mut items = item::in_order(landing)?;
     for item in &mut items {
-        hands.read_notes(item)?;
+        run.read_notes(item)?;
     }
     let stuck = |error| staging(area.tree.path(), error);
     let mut changed = Vec::new();
     for item in items.iter().filter(|item| item.operation() != Operation::Nothing) {
-        let held = hands.in_tree(&item.path).map_err(stuck)?;
+        let held = run.in_tree(&item.path).map_err(stuck)?;
         let is_as_wanted = match &item.after {
             None => held.is_none(),
             wanted => held.is_some_and(|held| held.is(wanted.as_ref())),
@@ -40,8 +40,8 @@ pub(super) fn look_at_rest(ground: &Ground<'_>, landing: &Landing) -> Result<Asi
         }
     }
     changed.sort();
-    Ok(Aside {
-        kept: hands.kept(&items, Verdict::TakenBack).map_err(stuck)?,
+    Ok(AbandonedLanding {
+        kept: run.kept(&items, EndState::TakenBack).map_err(stuck)?,
         changed,
     })
 }

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use rustix::fs::RenameFlags;
 
 use crate::entry::Entry;
-use crate::landing::error::{LandError, Outcome, WhyTakenBack};
-use crate::landing::hands::{Hands, Stop, in_the_way};
+use crate::landing::error::{LandError, LandingEnd, WhyRolledBack};
 use crate::landing::item::{Item, Operation};
-use crate::landing::kept::Verdict;
+use crate::landing::leftover::EndState;
+use crate::landing::run::{LandingRun, Stop, in_the_way};
 use crate::landing::steps::StepKind;
 use crate::merge::ConflictKind;
 use crate::path::RelPath;
@@ -28,8 +28,8 @@ pub(super) enum Progress {
     Changed,
 }
 
-impl Hands<'_> {
-    pub(super) fn carry_out(&self, items: &mut [Item]) -> Result<Outcome, LandError> {
+impl LandingRun<'_> {
+    pub(super) fn carry_out(&self, items: &mut [Item]) -> Result<LandingEnd, LandError> {
         self.bring_to_an_end(items, |_, _| Ok(Progress::NotYet))
     }
 
@@ -38,7 +38,7 @@ impl Hands<'_> {
         &self,
         items: &mut [Item],
         progress: impl Fn(&Self, &mut Item) -> Result<Progress, Stop>,
-    ) -> Result<Outcome, LandError> {
+    ) -> Result<LandingEnd, LandError> {
         let carried = items.iter_mut().try_for_each(|item| {
             let progress = progress(self, item)?;
             self.carry(item, progress)
@@ -47,17 +47,17 @@ impl Hands<'_> {
             self.reached(StepKind::AllCarriedOut, None);
             self.sync_directories(items)?;
             self.reached(StepKind::DirectoriesSynced, None);
-            Ok(self.kept(items, Verdict::Landed)?)
+            Ok(self.kept(items, EndState::Landed)?)
         });
         match landed {
             Ok(kept) => {
                 let done = items.iter().filter(|item| item.operation() != Operation::Nothing);
                 let mut effects: Vec<_> = done.map(Item::effect).collect();
                 effects.sort_by(|one, other| one.path.cmp(&other.path));
-                Ok(Outcome::Landed { effects, kept })
+                Ok(LandingEnd::Landed { effects, kept })
             }
-            Err(Stop::Conflict(conflict)) => self.take_back(items, WhyTakenBack::Conflicts(vec![*conflict])),
-            Err(Stop::Failed(error)) => self.take_back(items, WhyTakenBack::Failed(error)),
+            Err(Stop::Conflict(conflict)) => self.roll_back(items, WhyRolledBack::Conflicts(vec![*conflict])),
+            Err(Stop::Failed(error)) => self.roll_back(items, WhyRolledBack::Failed(error)),
         }
     }
 
@@ -99,7 +99,7 @@ impl Hands<'_> {
         match self
             .area
             .tree
-            .rename_into(&name, self.ground.tree, &item.path, RenameFlags::NOREPLACE)
+            .rename_into(&name, self.site.tree, &item.path, RenameFlags::NOREPLACE)
         {
             Ok(()) => {
                 self.reached(StepKind::PutIn, Some(&item.path));
@@ -133,7 +133,7 @@ impl Hands<'_> {
     fn hand_on_attributes(&self, item: &Item, name: &RelPath) -> Result<(), TreeError> {
         let is_file = |entry: &Option<Entry>| matches!(entry, Some(Entry::File { .. }));
         let attributes = match is_file(&item.before) {
-            true => self.ground.tree.attributes(&item.path)?,
+            true => self.site.tree.attributes(&item.path)?,
             false => item.attributes.clone(),
         };
         match attributes {
@@ -162,7 +162,7 @@ impl Hands<'_> {
         Ok(held.is_some_and(|held| !held.is(item.before.as_ref())))
     }
 
-    /// Looks at what came out of an exchange, and puts it back if it is not what was expected.
+    /// RootChecks at what came out of an exchange, and puts it back if it is not what was expected.
     pub(super) fn look_at_exchanged(&self, item: &mut Item) -> Result<Progress, Stop> {
         match self.in_area(&item.new_name(item.round))? {
             Some(held) if held.is(item.before.as_ref()) => {
@@ -185,7 +185,7 @@ impl Hands<'_> {
         let name = item.old_name(item.round);
         self.reached(StepKind::TakingOut, Some(&item.path));
         match self
-            .ground
+            .site
             .tree
             .rename_into(&item.path, &self.area.tree, &name, RenameFlags::NOREPLACE)
         {
@@ -200,7 +200,7 @@ impl Hands<'_> {
         self.look_at_taken_out(item)
     }
 
-    /// Looks at what was taken out, and puts it back if it is not what was expected.
+    /// RootChecks at what was taken out, and puts it back if it is not what was expected.
     pub(super) fn look_at_taken_out(&self, item: &mut Item) -> Result<Progress, Stop> {
         match self.in_area(&item.old_name(item.round))? {
             Some(held) if held.is(item.before.as_ref()) => {
@@ -240,13 +240,13 @@ impl Hands<'_> {
     fn stand_in(&self, item: &mut Item) -> Result<Progress, Stop> {
         let name = item.old_name(item.round);
         let stand_in = self.area.tree.stat(&name)?;
-        match self.ground.tree.stat(&item.path)? {
+        match self.site.tree.stat(&item.path)? {
             None if stand_in.is_some() => return Ok(Progress::Done),
             Some(stat) if stat.kind == FileKind::Directory => {
                 if stand_in.is_none() {
                     self.area.tree.make_directory(&name)?;
                     self.area.tree.set_mode(&name, stat.mode)?;
-                    if let Some(attributes) = self.ground.tree.attributes(&item.path)? {
+                    if let Some(attributes) = self.site.tree.attributes(&item.path)? {
                         self.area.tree.set_attributes(&name, &attributes, stat.mode)?;
                     }
                 }
@@ -254,7 +254,7 @@ impl Hands<'_> {
             _ => return Ok(Progress::Changed),
         }
         self.reached(StepKind::StandInMade, Some(&item.path));
-        match self.ground.tree.remove_directory(&item.path) {
+        match self.site.tree.remove_directory(&item.path) {
             Ok(()) => {
                 self.reached(StepKind::TakenOut, Some(&item.path));
                 Ok(Progress::Done)
@@ -276,7 +276,7 @@ impl Hands<'_> {
         match item.path.parent() {
             None => Ok(true),
             Some(parent) => {
-                let stat = self.ground.tree.stat(&parent)?;
+                let stat = self.site.tree.stat(&parent)?;
                 Ok(stat.is_some_and(|stat| stat.kind == FileKind::Directory))
             }
         }
@@ -297,10 +297,10 @@ impl Hands<'_> {
     pub(super) fn sync_directories(&self, items: &[Item]) -> Result<(), TreeError> {
         let parents: BTreeSet<Option<RelPath>> = items.iter().map(|item| item.path.parent()).collect();
         if parents.len() > SYNC_ONE_BY_ONE {
-            return self.ground.tree.sync_everything();
+            return self.site.tree.sync_everything();
         }
         for parent in &parents {
-            match self.ground.tree.sync_directory(parent.as_ref()) {
+            match self.site.tree.sync_directory(parent.as_ref()) {
                 // It went as well; the one that it was in is one of the others.
                 Err(error) if error.is_absence() => {}
                 synced => synced?,

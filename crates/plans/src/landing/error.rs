@@ -2,33 +2,33 @@
 
 use std::io;
 
-use crate::landing::kept::Kept;
+use crate::landing::leftover::Leftover;
 use crate::merge::{Conflict, Effect};
 use crate::tree::TreeError;
 
 /// How a landing ended: whole or not at all.
 #[derive(Debug)]
-pub enum Outcome {
+pub enum LandingEnd {
     /// Every effect is in the tree, and on the disk.
     Landed {
         /// The effects as they were carried out, in the order of paths. Where somebody saved meanwhile and it was merged,
         /// `before` is what they saved. What turned out to be so already has none.
         effects: Vec<Effect>,
         /// What others wrote that is neither in the tree nor merged into it.
-        kept: Vec<Kept>,
+        kept: Vec<Leftover>,
     },
     /// No effect is in the tree.
     TakenBack {
         /// Why.
-        why: WhyTakenBack,
+        why: WhyRolledBack,
         /// What could not be put back, because somebody else had written the path.
-        kept: Vec<Kept>,
+        kept: Vec<Leftover>,
     },
 }
 
 /// Why a landing was taken back.
 #[derive(Debug)]
-pub enum WhyTakenBack {
+pub enum WhyRolledBack {
     /// Others had written, and it could not be merged.
     Conflicts(Vec<Conflict>),
     /// The tree could not be written.

@@ -9,17 +9,17 @@
 
 use rustix::fs::RenameFlags;
 
-use crate::landing::hands::Hands;
 use crate::landing::item::Item;
+use crate::landing::run::LandingRun;
 use crate::landing::steps::StepKind;
 use crate::path::RelPath;
 use crate::tree::TreeError;
 
-impl Hands<'_> {
+impl LandingRun<'_> {
     /// Exchanges what the staging directory has under a name with what is at the path of an item. If somebody has taken the
     /// path in between, they keep it, `Exists` says so, and what was there is in the staging directory.
     pub(super) fn exchange(&self, item: &Item, name: &RelPath) -> Result<(), TreeError> {
-        let (tree, area) = (self.ground.tree, &self.area.tree);
+        let (tree, area) = (self.site.tree, &self.area.tree);
         match area.rename_into(name, tree, &item.path, RenameFlags::EXCHANGE) {
             Err(TreeError::CannotExchange { .. }) => {}
             exchanged => return exchanged,
@@ -35,7 +35,7 @@ impl Hands<'_> {
 
     /// Brings an exchange in three steps to its end, or takes it back, that a kill has cut off.
     pub(super) fn settle_exchange(&self, item: &Item) -> Result<(), TreeError> {
-        let (tree, area) = (self.ground.tree, &self.area.tree);
+        let (tree, area) = (self.site.tree, &self.area.tree);
         let (aside, name) = (item.aside_name(item.round), item.new_name(item.round));
         if area.stat(&aside)?.is_none() {
             return Ok(());

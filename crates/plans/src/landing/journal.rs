@@ -18,7 +18,7 @@ pub struct Landing {
     /// What is to be done; one effect per path.
     pub effects: Vec<Effect>,
     /// What files that come where none is have beside their content, as far as that is known: of a file that was deleted and
-    /// comes back, or that was renamed. What is replaced hands on what it has.
+    /// comes back, or that was renamed. What is replaced run on what it has.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attributes: Vec<(RelPath, FileAttributes)>,
 }

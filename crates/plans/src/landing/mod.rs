@@ -38,29 +38,29 @@
 //!
 //! **What must not happen here:** deciding what the new content is. That is the business of the merge.
 
-mod again;
 mod area;
 mod aside;
 mod carry;
 mod error;
 mod exchange;
-mod ground;
-mod hands;
 mod item;
 mod journal;
-mod kept;
-mod put_back;
+mod leftover;
 mod recover;
+mod remerge;
+mod roll_back;
+mod run;
+mod site;
 mod stage;
 mod steps;
 
 pub(crate) use area::INSIDE;
 
-pub use again::{Again, Found, NoRemerge, Remerge};
 pub use area::Exchange;
-pub use aside::Aside;
-pub use error::{LandError, Outcome, WhyTakenBack};
-pub use ground::{Ground, Staged};
+pub use aside::AbandonedLanding;
+pub use error::{LandError, LandingEnd, WhyRolledBack};
 pub use journal::{BadLandingId, Landing, LandingId};
-pub use kept::{Keep, Kept, KeptAt};
+pub use leftover::{Keep, Leftover, LeftoverSource};
+pub use remerge::{NoRemerge, Remerge, Remerged, SavedMeanwhile};
+pub use site::{LandingSite, Staged};
 pub use steps::{NoSteps, Step, StepKind, Steps};

@@ -2,41 +2,41 @@
 
 use crate::landing::area::{Area, staging};
 use crate::landing::carry::Progress;
-use crate::landing::error::{LandError, Outcome, WhyTakenBack};
-use crate::landing::ground::Ground;
-use crate::landing::hands::{Hands, Stop};
+use crate::landing::error::{LandError, LandingEnd, WhyRolledBack};
 use crate::landing::item::{self, Item, Operation};
 use crate::landing::journal::Landing;
+use crate::landing::run::{LandingRun, Stop};
+use crate::landing::site::LandingSite;
 use crate::landing::steps::StepKind;
 use crate::merge::Effect;
 
-pub(super) fn recover(ground: &Ground<'_>, landing: &Landing) -> Result<Outcome, LandError> {
+pub(super) fn recover(site: &LandingSite<'_>, landing: &Landing) -> Result<LandingEnd, LandError> {
     let mut items = item::in_order(landing)?;
-    let never_staged = || Outcome::TakenBack {
-        why: WhyTakenBack::NeverStaged,
+    let never_staged = || LandingEnd::TakenBack {
+        why: WhyRolledBack::NeverStaged,
         kept: Vec::new(),
     };
-    let Some(area) = Area::find(ground.tree, ground.staging, &landing.id)? else {
+    let Some(area) = Area::find(site.tree, site.staging, &landing.id)? else {
         return Ok(never_staged());
     };
     if !area.is_complete()? {
         return Ok(never_staged());
     }
-    let hands = Hands { ground, area: &area };
+    let run = LandingRun { site, area: &area };
     for item in &mut items {
-        hands.read_notes(item)?;
+        run.read_notes(item)?;
     }
     if area.is_back()? {
-        return hands.take_back(&mut items, WhyTakenBack::Unknown);
+        return run.roll_back(&mut items, WhyRolledBack::Unknown);
     }
-    hands.bring_to_an_end(&mut items, |hands, item| {
-        hands.reached(StepKind::Recovering, Some(&item.path));
-        hands.settle_exchange(item)?;
-        hands.progress(item)
+    run.bring_to_an_end(&mut items, |run, item| {
+        run.reached(StepKind::Recovering, Some(&item.path));
+        run.settle_exchange(item)?;
+        run.progress(item)
     })
 }
 
-impl Hands<'_> {
+impl LandingRun<'_> {
     /// Takes up what an effect became in later rounds.
     pub(super) fn read_notes(&self, item: &mut Item) -> Result<(), LandError> {
         loop {

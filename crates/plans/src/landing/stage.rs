@@ -11,8 +11,8 @@ use kernel::Scope;
 use crate::entry::Entry;
 use crate::landing::area::staging;
 use crate::landing::error::LandError;
-use crate::landing::hands::Hands;
 use crate::landing::item::{Item, Operation};
+use crate::landing::run::LandingRun;
 use crate::landing::steps::StepKind;
 use crate::path::RelPath;
 use crate::tree::TreeError;
@@ -25,7 +25,7 @@ const READ_TOGETHER: usize = 64;
 /// Up to which size they are: all that are read at a time have room in 4 MiB.
 const SMALL_BYTES: u64 = 64 * 1024;
 
-impl Hands<'_> {
+impl LandingRun<'_> {
     /// Writes every new content, brings it to the disk, and says so there.
     pub(super) fn stage(&self, items: &[Item], scope: &Scope) -> Result<(), LandError> {
         self.reached(StepKind::AreaMade, None);
@@ -78,7 +78,7 @@ impl Hands<'_> {
             Entry::Directory | Entry::Symlink { .. } => None,
         });
         let ids: Vec<BlobId> = small.collect();
-        match self.ground.contents.get_all(&ids) {
+        match self.site.contents.get_all(&ids) {
             Ok(contents) => ids.into_iter().zip(contents).collect(),
             Err(_) => HashMap::new(),
         }
@@ -98,7 +98,7 @@ impl Hands<'_> {
             Entry::File { hash, size, mode } => {
                 let (file, written) = tree.write_new(name, *mode, |to| match at_hand {
                     Some(content) => to.write_all(content),
-                    None => self.ground.contents.copy_to(*hash, to),
+                    None => self.site.contents.copy_to(*hash, to),
                 })?;
                 let mode = mode & crate::entry::MODE_MASK;
                 let (hash, size) = (*hash, *size);

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use eventlog::BlobId;
 use protocol::PlanConflictHunk;
 
-use super::entry::{MergeFiles, Outcome, Texts, merge_entry};
+use super::entry::{EntryMerge, MergeFiles, Texts, merge_entry};
 use super::fold::fold;
 use super::types::{Conflict, ConflictKind, Effect, Merged, Ours};
 use crate::contents::Contents;
@@ -54,7 +54,7 @@ impl<'a> Merge<'a> {
         base: Option<&Entry>,
         ours: Option<&Entry>,
         theirs: Option<&Entry>,
-    ) -> io::Result<Outcome> {
+    ) -> io::Result<EntryMerge> {
         let tree = self.ours;
         let mut texts = Texts {
             files: self.texts,
@@ -118,10 +118,10 @@ impl<'a> Merge<'a> {
             change.after.as_ref(),
         )?;
         let (wanted, content) = match outcome {
-            Outcome::Keep => (Some(old.clone()), None),
-            Outcome::Take => (change.after.clone(), None),
-            Outcome::Combine(entry, content) => (Some(entry), content),
-            Outcome::Conflict(kind, hunks) => {
+            EntryMerge::Keep => (Some(old.clone()), None),
+            EntryMerge::Take => (change.after.clone(), None),
+            EntryMerge::Combine(entry, content) => (Some(entry), content),
+            EntryMerge::Conflict(kind, hunks) => {
                 let other = Some(from.clone());
                 self.conflict(change, change.before.clone(), Some(old), kind, other, hunks);
                 return Ok(());
@@ -148,17 +148,17 @@ impl<'a> Merge<'a> {
         Ok(())
     }
 
-    fn settle(&mut self, change: &Change, base: Option<Entry>, ours: Option<Entry>, outcome: Outcome) {
+    fn settle(&mut self, change: &Change, base: Option<Entry>, ours: Option<Entry>, outcome: EntryMerge) {
         match outcome {
-            Outcome::Keep => {}
-            Outcome::Take => self.effect(&change.path, ours, change.after.clone()),
-            Outcome::Combine(entry, content) => {
+            EntryMerge::Keep => {}
+            EntryMerge::Take => self.effect(&change.path, ours, change.after.clone()),
+            EntryMerge::Combine(entry, content) => {
                 self.merged.combined.push(change.path.clone());
                 let wanted = Some(entry);
                 self.make(&wanted, content);
                 self.effect(&change.path, ours, wanted);
             }
-            Outcome::Conflict(kind, hunks) => {
+            EntryMerge::Conflict(kind, hunks) => {
                 let other = match kind {
                     ConflictKind::DeletedByWorkspace => self.moved(base.as_ref()),
                     _ => change.from.clone(),
@@ -213,7 +213,7 @@ impl<'a> Merge<'a> {
         !self.merged.conflicts.is_empty()
     }
 
-    /// Looks at what the paths mean for each other, and says what it all came to.
+    /// RootChecks at what the paths mean for each other, and says what it all came to.
     pub(crate) fn finish(mut self) -> io::Result<Merged> {
         self.make_directories()?;
         self.empty_directories()?;

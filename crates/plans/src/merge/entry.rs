@@ -23,7 +23,7 @@ pub fn is_text(content: &[u8]) -> bool {
 
 /// What became of a path.
 #[derive(Debug)]
-pub(super) enum Outcome {
+pub(super) enum EntryMerge {
     /// It stays as the workspace has it.
     Keep,
     /// It becomes what the plan has.
@@ -34,7 +34,7 @@ pub(super) enum Outcome {
     Conflict(ConflictKind, Vec<PlanConflictHunk>),
 }
 
-impl Outcome {
+impl EntryMerge {
     fn conflict(kind: ConflictKind) -> Self {
         Self::Conflict(kind, Vec::new())
     }
@@ -46,42 +46,42 @@ pub(super) fn merge_entry(
     ours: Option<&Entry>,
     theirs: Option<&Entry>,
     texts: &mut Texts<'_>,
-) -> io::Result<Outcome> {
+) -> io::Result<EntryMerge> {
     use Entry::{Directory, File, Symlink};
     if ours == theirs || base == theirs {
-        return Ok(Outcome::Keep);
+        return Ok(EntryMerge::Keep);
     }
     if ours == base {
-        return Ok(Outcome::Take);
+        return Ok(EntryMerge::Take);
     }
     Ok(match (base, ours, theirs) {
         // A directory is only a place for files. Who deletes one, or makes a file of it, says nothing about what else
         // has become of that path.
-        (Some(Directory), _, None) => Outcome::Keep,
-        (Some(Directory), None, Some(_)) => Outcome::Take,
-        (_, None, Some(Directory)) => Outcome::Take,
-        (_, Some(Directory), None) => Outcome::Keep,
+        (Some(Directory), _, None) => EntryMerge::Keep,
+        (Some(Directory), None, Some(_)) => EntryMerge::Take,
+        (_, None, Some(Directory)) => EntryMerge::Take,
+        (_, Some(Directory), None) => EntryMerge::Keep,
         (_, Some(Directory), Some(_)) | (_, Some(_), Some(Directory)) => {
-            Outcome::conflict(ConflictKind::DirectoryAndFile)
+            EntryMerge::conflict(ConflictKind::DirectoryAndFile)
         }
-        (_, Some(_), None) => Outcome::conflict(ConflictKind::DeletedByPlan),
-        (_, None, _) => Outcome::conflict(ConflictKind::DeletedByWorkspace),
+        (_, Some(_), None) => EntryMerge::conflict(ConflictKind::DeletedByPlan),
+        (_, None, _) => EntryMerge::conflict(ConflictKind::DeletedByWorkspace),
         (None | Some(Directory), Some(ours), Some(theirs)) => both_added(ours, theirs, texts)?,
         (Some(base @ File { .. }), Some(ours @ File { .. }), Some(theirs @ File { .. })) => {
             merge_file(base, ours, theirs, texts)?
         }
-        (Some(File { .. } | Symlink { .. }), Some(_), Some(_)) => Outcome::conflict(ConflictKind::Type),
+        (Some(File { .. } | Symlink { .. }), Some(_), Some(_)) => EntryMerge::conflict(ConflictKind::Type),
     })
 }
 
-fn merge_file(base: &Entry, ours: &Entry, theirs: &Entry, texts: &mut Texts<'_>) -> io::Result<Outcome> {
+fn merge_file(base: &Entry, ours: &Entry, theirs: &Entry, texts: &mut Texts<'_>) -> io::Result<EntryMerge> {
     let (base, ours, theirs) = (FileEntry::of(base), FileEntry::of(ours), FileEntry::of(theirs));
     let (Some(base), Some(ours), Some(theirs)) = (base, ours, theirs) else {
-        return Ok(Outcome::conflict(ConflictKind::Type));
+        return Ok(EntryMerge::conflict(ConflictKind::Type));
     };
     // Bit by bit, so that two sides can never disagree: a bit that both changed, both changed to the same.
     let mode = ours.mode ^ ((base.mode ^ theirs.mode) & !(base.mode ^ ours.mode));
-    let kept = |file: FileEntry| Outcome::Combine(file.entry(mode), None);
+    let kept = |file: FileEntry| EntryMerge::Combine(file.entry(mode), None);
     if ours.hash == theirs.hash || base.hash == theirs.hash {
         return Ok(kept(ours));
     }
@@ -89,22 +89,22 @@ fn merge_file(base: &Entry, ours: &Entry, theirs: &Entry, texts: &mut Texts<'_>)
         return Ok(kept(theirs));
     }
     Ok(match texts.merge(Some(base), ours, theirs)? {
-        FileMerge::NotText => Outcome::conflict(ConflictKind::Binary),
+        FileMerge::NotText => EntryMerge::conflict(ConflictKind::Binary),
         FileMerge::Text(TextMerge::Clean(merged)) => combined(merged, mode),
-        FileMerge::Text(TextMerge::Conflicted(hunks)) => Outcome::Conflict(ConflictKind::Content, hunks),
+        FileMerge::Text(TextMerge::Conflicted(hunks)) => EntryMerge::Conflict(ConflictKind::Content, hunks),
     })
 }
 
-fn combined(merged: Vec<u8>, mode: u32) -> Outcome {
+fn combined(merged: Vec<u8>, mode: u32) -> EntryMerge {
     let hash = BlobId::of(&merged);
     let size = merged.len() as u64;
-    Outcome::Combine(Entry::File { hash, size, mode }, Some(merged.into()))
+    EntryMerge::Combine(Entry::File { hash, size, mode }, Some(merged.into()))
 }
 
 /// Two files that both sides made at one path: a conflict, with where they differ if they are text, unless all lines of both
 /// are wanted.
-fn both_added(ours: &Entry, theirs: &Entry, texts: &mut Texts<'_>) -> io::Result<Outcome> {
-    let added = |hunks| Outcome::Conflict(ConflictKind::BothAdded, hunks);
+fn both_added(ours: &Entry, theirs: &Entry, texts: &mut Texts<'_>) -> io::Result<EntryMerge> {
+    let added = |hunks| EntryMerge::Conflict(ConflictKind::BothAdded, hunks);
     let (Some(ours), Some(theirs)) = (FileEntry::of(ours), FileEntry::of(theirs)) else {
         return Ok(added(Vec::new()));
     };
@@ -138,7 +138,7 @@ impl Texts<'_> {
     }
 }
 
-/// How the contents of files are merged. It is a trait because the oracle only wants to know whether they can be.
+/// How the contents of files are merged. It is a trait because the overlap detector only wants to know whether they can be.
 pub(crate) trait MergeFiles {
     /// Merges two files; without a base, they began with nothing.
     fn merge(&mut self, base: Option<FileEntry>, ours: FileEntry, theirs: FileEntry)

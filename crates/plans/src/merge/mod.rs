@@ -26,4 +26,4 @@ pub use types::{Conflict, ConflictKind, Effect, MergeDriver, Merged, Ours};
 
 pub(crate) use changes::Merge;
 pub(crate) use entry::{FileEntry, FileMerge, MergeFiles, text_of};
-pub(crate) use text::{line_changes, places};
+pub(crate) use text::{line_changes, regions};

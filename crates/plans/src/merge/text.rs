@@ -1,12 +1,12 @@
 //! Three-way merge of texts, line by line, with the outcome of `git merge-file`.
 //!
-//! Both sides are compared with what they began with. Changes of the two sides that overlap or touch are one place. If
+//! Both sides are compared with what they began with. Changes of the two sides that overlap or touch are one region. If
 //! both made the same of it, that is taken; otherwise it is a conflict. Everything else is taken from the side that
 //! changed it. Ends of lines count: a line that ends in CRLF is another one than the same line that ends in LF, and a last
 //! line without an end is another one than the same line with one.
 //!
 //! The comparison is the one of Myers, with ambiguous changes moved as far down as they go. Those are the defaults of
-//! `git merge-file`. `git merge` compares with the histogram algorithm, which finds other places in some texts.
+//! `git merge-file`. `git merge` compares with the histogram algorithm, which finds other regions in some texts.
 
 use std::ops::Range;
 
@@ -14,9 +14,9 @@ use gix_imara_diff::{Algorithm, Diff, Hunk, InternedInput, Token, sources::byte_
 
 use protocol::PlanConflictHunk;
 
-/// The most places that a conflict lists. A report is for people; a file with more of them is looked at whole.
+/// The most regions that a conflict lists. A report is for people; a file with more of them is looked at whole.
 const HUNK_LIMIT: usize = 64;
-/// The most bytes of one side of one place that a conflict quotes, for the same reason.
+/// The most bytes of one side of one region that a conflict quotes, for the same reason.
 const QUOTE_LIMIT_BYTES: usize = 16 * 1024;
 /// Stands where a quotation was cut.
 const CUT_MARK: &str = "\n[...]\n";
@@ -26,7 +26,7 @@ const CUT_MARK: &str = "\n[...]\n";
 pub enum TextMerge {
     /// The merged text.
     Clean(Vec<u8>),
-    /// Where both sides changed the same lines: the first places, with long quotations cut.
+    /// Where both sides changed the same lines: the first regions, with long quotations cut.
     Conflicted(Vec<PlanConflictHunk>),
 }
 
@@ -34,13 +34,16 @@ pub enum TextMerge {
 #[must_use]
 pub fn merge_text(base: &[u8], ours: &[u8], theirs: &[u8]) -> TextMerge {
     let texts = Texts::new(base, ours, theirs);
-    let (places, mut merged) = (texts.places(), Vec::with_capacity(ours.len().max(theirs.len())));
-    let conflicts: Vec<_> = places.iter().filter(|place| texts.is_conflict(place)).collect();
+    let (regions, mut merged) = (texts.regions(), Vec::with_capacity(ours.len().max(theirs.len())));
+    let conflicts: Vec<_> = regions
+        .iter()
+        .filter(|region| texts.is_conflict(region))
+        .collect();
     if !conflicts.is_empty() {
         let hunks = conflicts.into_iter().take(HUNK_LIMIT);
-        return TextMerge::Conflicted(hunks.map(|place| texts.quote(place)).collect());
+        return TextMerge::Conflicted(hunks.map(|region| texts.quote(region)).collect());
     }
-    texts.merge(&places, &mut merged);
+    texts.merge(&regions, &mut merged);
     TextMerge::Clean(merged)
 }
 
@@ -48,7 +51,7 @@ pub fn merge_text(base: &[u8], ours: &[u8], theirs: &[u8]) -> TextMerge {
 pub(super) fn merge_union(base: &[u8], ours: &[u8], theirs: &[u8]) -> Vec<u8> {
     let texts = Texts::new(base, ours, theirs);
     let mut merged = Vec::with_capacity(ours.len() + theirs.len());
-    texts.merge(&texts.places(), &mut merged);
+    texts.merge(&texts.regions(), &mut merged);
     merged
 }
 
@@ -63,7 +66,7 @@ fn compare(input: &InternedInput<&[u8]>) -> Vec<Hunk> {
     diff.hunks().collect()
 }
 
-/// Who changed a place.
+/// Who changed a region.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum ChangedBy {
     Ours,
@@ -71,25 +74,25 @@ enum ChangedBy {
     Both,
 }
 
-/// A place that at least one side changed, in lines of each of the three texts, from 0.
+/// A region that at least one side changed, in lines of each of the three texts, from 0.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct Place {
+pub(crate) struct ChangedRegion {
     changed_by: ChangedBy,
     pub(crate) base: Range<usize>,
     pub(crate) ours: Range<usize>,
     pub(crate) theirs: Range<usize>,
 }
 
-impl Place {
+impl ChangedRegion {
     pub(crate) fn is_by_both(&self) -> bool {
         self.changed_by == ChangedBy::Both
     }
 }
 
-/// The places that two sides changed, in order. Changes that touch, with no unchanged line between them, are one place.
-pub(crate) fn places(ours: &[Hunk], theirs: &[Hunk]) -> Vec<Place> {
+/// The regions that two sides changed, in order. Changes that touch, with no unchanged line between them, are one region.
+pub(crate) fn regions(ours: &[Hunk], theirs: &[Hunk]) -> Vec<ChangedRegion> {
     let (mut ours, mut theirs) = (Side::new(ours), Side::new(theirs));
-    let mut places = Vec::new();
+    let mut regions = Vec::new();
     while let Some(start) = [ours.next_start(), theirs.next_start()]
         .into_iter()
         .flatten()
@@ -107,7 +110,7 @@ pub(crate) fn places(ours: &[Hunk], theirs: &[Hunk]) -> Vec<Place> {
                 break;
             }
         }
-        places.push(Place {
+        regions.push(ChangedRegion {
             changed_by: match (by_ours, by_theirs) {
                 (true, false) => ChangedBy::Ours,
                 (false, true) => ChangedBy::Theirs,
@@ -118,7 +121,7 @@ pub(crate) fn places(ours: &[Hunk], theirs: &[Hunk]) -> Vec<Place> {
             theirs: theirs_start..theirs.map(end),
         });
     }
-    places
+    regions
 }
 
 /// The changes of one side that are not used up yet, and how far its lines have moved by those that are.
@@ -183,22 +186,25 @@ impl<'a> Texts<'a> {
         }
     }
 
-    fn places(&self) -> Vec<Place> {
+    fn regions(&self) -> Vec<ChangedRegion> {
         let [ours, theirs] = &self.changes;
-        places(ours, theirs)
+        regions(ours, theirs)
     }
 
-    fn is_conflict(&self, place: &Place) -> bool {
-        place.is_by_both() && self.ours[place.ours.clone()] != self.theirs[place.theirs.clone()]
+    fn is_conflict(&self, region: &ChangedRegion) -> bool {
+        region.is_by_both() && self.ours[region.ours.clone()] != self.theirs[region.theirs.clone()]
     }
 
-    /// Writes what the places come to, and what is between them. Where both changed the same lines, that is ours and then theirs.
-    fn merge(&self, places: &[Place], merged: &mut Vec<u8>) {
+    /// Writes what the regions come to, and what is between them. Where both changed the same lines, that is ours and then theirs.
+    fn merge(&self, regions: &[ChangedRegion], merged: &mut Vec<u8>) {
         let mut done = 0;
-        for place in places {
-            self.write(&self.base[done..place.base.start], merged);
-            let (ours, theirs) = (&self.ours[place.ours.clone()], &self.theirs[place.theirs.clone()]);
-            if self.is_conflict(place) {
+        for region in regions {
+            self.write(&self.base[done..region.base.start], merged);
+            let (ours, theirs) = (
+                &self.ours[region.ours.clone()],
+                &self.theirs[region.theirs.clone()],
+            );
+            if self.is_conflict(region) {
                 self.write(ours, merged);
                 // A last line without an end would run into the next one.
                 if !theirs.is_empty() && merged.last().is_some_and(|last| *last != b'\n') {
@@ -206,12 +212,12 @@ impl<'a> Texts<'a> {
                 }
                 self.write(theirs, merged);
             } else {
-                match place.changed_by {
+                match region.changed_by {
                     ChangedBy::Ours | ChangedBy::Both => self.write(ours, merged),
                     ChangedBy::Theirs => self.write(theirs, merged),
                 }
             }
-            done = place.base.end;
+            done = region.base.end;
         }
         self.write(&self.base[done..], merged);
     }
@@ -222,7 +228,7 @@ impl<'a> Texts<'a> {
         }
     }
 
-    fn quote(&self, place: &Place) -> PlanConflictHunk {
+    fn quote(&self, region: &ChangedRegion) -> PlanConflictHunk {
         let quoted = |lines: &[Token]| {
             let mut bytes = Vec::new();
             for line in lines {
@@ -235,10 +241,10 @@ impl<'a> Texts<'a> {
             String::from_utf8_lossy(&bytes).into_owned()
         };
         PlanConflictHunk {
-            line: place.ours.start as u64 + 1,
-            base: quoted(&self.base[place.base.clone()]),
-            ours: quoted(&self.ours[place.ours.clone()]),
-            theirs: quoted(&self.theirs[place.theirs.clone()]),
+            line: region.ours.start as u64 + 1,
+            base: quoted(&self.base[region.base.clone()]),
+            ours: quoted(&self.ours[region.ours.clone()]),
+            theirs: quoted(&self.theirs[region.theirs.clone()]),
         }
     }
 }

@@ -10,10 +10,10 @@ use crate::entry::{Change, Entry};
 use crate::path::RelPath;
 
 /// What was found at the paths that were looked at; `None` for nothing.
-pub(super) type Found = BTreeMap<RelPath, Option<Entry>>;
+pub(super) type FoundEntries = BTreeMap<RelPath, Option<Entry>>;
 
 /// What changed, in the order of paths. Paths that were not looked at have not changed.
-pub(super) fn changes(found: Found, known: &Known) -> Vec<Change> {
+pub(super) fn changes(found: FoundEntries, known: &Known) -> Vec<Change> {
     let differs = |(path, after): (RelPath, Option<Entry>)| {
         let before = known.get(&path).cloned();
         (before != after).then_some(Change {
@@ -28,7 +28,11 @@ pub(super) fn changes(found: Found, known: &Known) -> Vec<Change> {
 
 /// Leaves out what has a path that is too long, by the outermost new directory that holds nothing else. Directories that are
 /// there only to lead to such a path would be carried without what they lead to.
-pub(super) fn leave_out_too_long(found: &mut Found, known: &Known, too_long: Vec<RelPath>) -> Vec<LeftOut> {
+pub(super) fn leave_out_too_long(
+    found: &mut FoundEntries,
+    known: &Known,
+    too_long: Vec<RelPath>,
+) -> Vec<LeftOut> {
     let leave_out = |deepest: RelPath| {
         let (mut outermost, mut at) = (deepest.clone(), deepest);
         loop {

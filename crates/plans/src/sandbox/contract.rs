@@ -21,7 +21,7 @@ use crate::tree::{ReadBounds, Tree};
 
 /// A sandbox that is wanted, or is there.
 #[derive(Clone, Debug)]
-pub struct SandboxOrder {
+pub struct SandboxSpec {
     /// Whose it is.
     pub plan: PlanId,
     /// The workspace.
@@ -42,13 +42,13 @@ pub trait Strategy: Send + Sync + std::fmt::Debug {
 
     /// Makes one. When this fails, nothing is left of it. *Cancel safety*: dropped half-way, it may be there in part;
     /// [`remove`](Self::remove) takes it away.
-    async fn create(&self, order: &SandboxOrder) -> Result<(), SandboxError>;
+    async fn create(&self, order: &SandboxSpec) -> Result<(), SandboxError>;
 
     /// Opens one that was made, by this daemon or an earlier one. *Cancel safety*: may be dropped.
-    async fn open(&self, order: &SandboxOrder) -> Result<Arc<dyn Sandbox>, SandboxError>;
+    async fn open(&self, order: &SandboxSpec) -> Result<Arc<dyn Sandbox>, SandboxError>;
 
     /// What its user should know of one that was made, one sentence each: what does not work inside. It blocks.
-    fn remarks(&self, order: &SandboxOrder) -> Vec<String> {
+    fn remarks(&self, order: &SandboxSpec) -> Vec<String> {
         let layout = Layout {
             directory: &order.directory,
         };
@@ -57,7 +57,7 @@ pub trait Strategy: Send + Sync + std::fmt::Debug {
 
     /// Takes one away, whole or in part, and says how many bytes that freed. One that is not there is no error.
     /// *Cancel safety*: dropped half-way, it may be there in part.
-    async fn remove(&self, order: &SandboxOrder) -> Result<u64, SandboxError>;
+    async fn remove(&self, order: &SandboxSpec) -> Result<u64, SandboxError>;
 }
 
 /// A sandbox that is open.
@@ -122,10 +122,10 @@ impl Entrance {
         environment: &BTreeMap<OsString, OsString>,
     ) -> Result<Vec<PathBuf>, SandboxError> {
         let (environment, kept_apart) = (environment.clone(), self.kept_apart.clone());
-        let shared = blocking(move || Ok(shared_places(&environment, &kept_apart))).await?;
+        let inner = blocking(move || Ok(shared_places(&environment, &kept_apart))).await?;
         let mut places = self.write_below.clone();
         places.extend(
-            shared
+            inner
                 .into_iter()
                 .filter(|place| !self.write_below.contains(place)),
         );

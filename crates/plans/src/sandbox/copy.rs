@@ -11,7 +11,7 @@ use protocol::SandboxStrategy;
 
 use async_trait::async_trait;
 
-use super::contract::{Entrance, Sandbox, SandboxError, SandboxOrder, Strategy};
+use super::contract::{Entrance, Sandbox, SandboxError, SandboxSpec, Strategy};
 use super::fill::fill;
 use super::git_dir::{self, Seen};
 use super::layout::{Layout, check_places, copy_ignored_files, make_directory};
@@ -41,7 +41,7 @@ impl Strategy for Copy {
         SandboxStrategy::Copy
     }
 
-    async fn create(&self, order: &SandboxOrder) -> Result<(), SandboxError> {
+    async fn create(&self, order: &SandboxSpec) -> Result<(), SandboxError> {
         let (this, order) = (self.clone(), order.clone());
         blocking(move || {
             let made = this.make(&order);
@@ -54,7 +54,7 @@ impl Strategy for Copy {
         .await
     }
 
-    async fn open(&self, order: &SandboxOrder) -> Result<Arc<dyn Sandbox>, SandboxError> {
+    async fn open(&self, order: &SandboxSpec) -> Result<Arc<dyn Sandbox>, SandboxError> {
         let (this, order) = (self.clone(), order.clone());
         blocking(move || {
             let layout = Layout {
@@ -75,14 +75,14 @@ impl Strategy for Copy {
         .await
     }
 
-    async fn remove(&self, order: &SandboxOrder) -> Result<u64, SandboxError> {
+    async fn remove(&self, order: &SandboxSpec) -> Result<u64, SandboxError> {
         let order = order.clone();
         blocking(move || remove_sandbox(&order)).await
     }
 }
 
 impl Copy {
-    fn make(&self, order: &SandboxOrder) -> Result<(), SandboxError> {
+    fn make(&self, order: &SandboxSpec) -> Result<(), SandboxError> {
         let layout = Layout {
             directory: &order.directory,
         };
@@ -115,22 +115,22 @@ impl Copy {
 
 /// Keeps the objects that a private git directory borrows. If the user's repository cannot be written, git inside works all
 /// the same, as long as nobody deletes what it needs.
-pub(super) fn keep_objects(repository: &Repository, git: &Path, order: &SandboxOrder) {
+pub(super) fn keep_objects(repository: &Repository, git: &Path, order: &SandboxSpec) {
     if let Err(error) = pinned::pin(repository, git, order) {
         tracing::warn!(%error, plan = %order.plan, "the repository may drop objects that the sandbox needs");
     }
 }
 
 /// Takes a sandbox away, and what kept its objects. How many bytes that freed.
-pub(super) fn remove_sandbox(order: &SandboxOrder) -> Result<u64, SandboxError> {
+pub(super) fn remove_sandbox(order: &SandboxSpec) -> Result<u64, SandboxError> {
     if let Err(error) = pinned::unpin(order) {
-        tracing::warn!(%error, plan = %order.plan, "refs below refs/tidelock stay in the repository");
+        tracing::warn!(%error, plan = %order.plan, "refs below refs/tidelock run_id in the repository");
     }
     remove_tree(&order.directory).map_err(SandboxError::io("removing", &order.directory))
 }
 
 /// Makes the files of a copy or a worktree, and remembers them. Its tree may be there already, with a `.git` in it.
-pub(super) fn fill_tree(order: &SandboxOrder, layout: &Layout<'_>) -> Result<(), SandboxError> {
+pub(super) fn fill_tree(order: &SandboxSpec, layout: &Layout<'_>) -> Result<(), SandboxError> {
     let tree = layout.tree();
     make_directory(&tree)?;
     make_directory(&layout.temporary())?;
@@ -141,12 +141,12 @@ pub(super) fn fill_tree(order: &SandboxOrder, layout: &Layout<'_>) -> Result<(),
 }
 
 /// What a command in a copy or a worktree sees, and must not reach.
-pub(super) fn kept_apart(order: &SandboxOrder, guarded: &[PathBuf]) -> Vec<PathBuf> {
+pub(super) fn kept_apart(order: &SandboxSpec, guarded: &[PathBuf]) -> Vec<PathBuf> {
     guarded.iter().chain([&order.workspace]).cloned().collect()
 }
 
 /// What is to be said of a copy or a worktree.
-pub(super) fn remarks(order: &SandboxOrder, layout: &Layout<'_>) -> Vec<String> {
+pub(super) fn remarks(order: &SandboxSpec, layout: &Layout<'_>) -> Vec<String> {
     let directories = &order.ignored.directories;
     let names: Vec<String> = directories
         .iter()

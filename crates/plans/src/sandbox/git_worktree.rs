@@ -13,7 +13,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use protocol::{PlanId, SandboxStrategy};
 
-use super::contract::{Entrance, Sandbox, SandboxError, SandboxOrder, Strategy};
+use super::contract::{Entrance, Sandbox, SandboxError, SandboxSpec, Strategy};
 use super::copy::{fill_tree, kept_apart, remarks};
 use super::fill::copy_file;
 use super::git_dir::SETTINGS;
@@ -48,7 +48,7 @@ impl Strategy for GitWorktree {
         SandboxStrategy::GitWorktree
     }
 
-    async fn create(&self, order: &SandboxOrder) -> Result<(), SandboxError> {
+    async fn create(&self, order: &SandboxSpec) -> Result<(), SandboxError> {
         let made = self.make(order).await;
         if made.is_err() {
             // The first error is the one to be told.
@@ -57,7 +57,7 @@ impl Strategy for GitWorktree {
         made
     }
 
-    async fn open(&self, order: &SandboxOrder) -> Result<Arc<dyn Sandbox>, SandboxError> {
+    async fn open(&self, order: &SandboxSpec) -> Result<Arc<dyn Sandbox>, SandboxError> {
         let (this, order) = (self.clone(), order.clone());
         blocking(move || {
             let layout = Layout {
@@ -82,7 +82,7 @@ impl Strategy for GitWorktree {
         .await
     }
 
-    async fn remove(&self, order: &SandboxOrder) -> Result<u64, SandboxError> {
+    async fn remove(&self, order: &SandboxSpec) -> Result<u64, SandboxError> {
         let directory = order.directory.clone();
         let start = fs::read_to_string(start_file(&directory)).ok();
         let removed = directory.clone();
@@ -112,7 +112,7 @@ impl Strategy for GitWorktree {
 }
 
 impl GitWorktree {
-    async fn make(&self, order: &SandboxOrder) -> Result<(), SandboxError> {
+    async fn make(&self, order: &SandboxSpec) -> Result<(), SandboxError> {
         let layout = Layout {
             directory: &order.directory,
         };
@@ -190,7 +190,7 @@ fn administration_file(directory: &Path) -> PathBuf {
 
 /// The directory of the repository that belongs to this worktree, which commands in it may write. What the tree itself says
 /// about it is not asked: its `.git` is a file like any other, and a command can make it name the user's own directory.
-fn administration_of(order: &SandboxOrder) -> Result<PathBuf, SandboxError> {
+fn administration_of(order: &SandboxSpec) -> Result<PathBuf, SandboxError> {
     let recorded = administration_file(&order.directory);
     let repository = repository_of(&order.workspace)?;
     let worktrees = repository.common.join("worktrees");

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use super::contract::{SandboxError, SandboxOrder};
+use super::contract::{SandboxError, SandboxSpec};
 use super::fill::copy_file;
 use super::repository::is_absence;
 use crate::entry::MODE_MASK;
@@ -118,7 +118,7 @@ fn same_permissions(from: &Path, to: &Path) -> io::Result<()> {
 }
 
 /// Copies the ignored files of the workspace into a tree. One that has gone meanwhile, or may not be read, is left behind.
-pub(super) fn copy_ignored_files(order: &SandboxOrder, to: &Path) -> Result<(), SandboxError> {
+pub(super) fn copy_ignored_files(order: &SandboxSpec, to: &Path) -> Result<(), SandboxError> {
     for path in &order.ignored.files {
         for directory in path.ancestors() {
             let place = to.join(directory.as_path());
@@ -142,7 +142,7 @@ pub(super) fn copy_ignored_files(order: &SandboxOrder, to: &Path) -> Result<(), 
 }
 
 /// A sandbox inside the workspace would contain itself, and one around it would be the workspace.
-pub(super) fn check_places(order: &SandboxOrder, scratch: &Path) -> io::Result<()> {
+pub(super) fn check_places(order: &SandboxSpec, scratch: &Path) -> io::Result<()> {
     let (workspace, directory) = (&order.workspace, &order.directory);
     if !directory.starts_with(scratch) {
         return Err(io::Error::other(format!("it is not below {}", scratch.display())));

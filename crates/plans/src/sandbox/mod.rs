@@ -41,7 +41,7 @@ mod upper;
 mod whole;
 mod work;
 
-pub use contract::{Captured, Entrance, Known, Sandbox, SandboxError, SandboxOrder, Strategy};
+pub use contract::{Captured, Entrance, Known, Sandbox, SandboxError, SandboxSpec, Strategy};
 pub use pick::Strategies;
 pub(crate) use pinned::unpin_stray;
 pub use removal::remove_tree;

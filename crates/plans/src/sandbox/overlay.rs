@@ -21,7 +21,7 @@ use protocol::SandboxStrategy;
 
 use super::commits::made_inside;
 use super::compare::changes;
-use super::contract::{Captured, Entrance, Known, Sandbox, SandboxError, SandboxOrder, Strategy};
+use super::contract::{Captured, Entrance, Known, Sandbox, SandboxError, SandboxSpec, Strategy};
 use super::copy::{keep_objects, remove_sandbox};
 use super::git_dir::{self, LAYERED, Seen};
 use super::ignoring::Ignoring;
@@ -57,7 +57,7 @@ pub(super) struct Overlay {
 /// An overlay that is open. Its view ends with it.
 #[derive(Debug)]
 struct OverlaySandbox {
-    order: SandboxOrder,
+    order: SandboxSpec,
     view: View,
     /// What is seen.
     tree: Tree,
@@ -127,7 +127,7 @@ impl Strategy for Overlay {
         SandboxStrategy::Overlay
     }
 
-    async fn create(&self, order: &SandboxOrder) -> Result<(), SandboxError> {
+    async fn create(&self, order: &SandboxSpec) -> Result<(), SandboxError> {
         let (this, order) = (self.clone(), order.clone());
         blocking(move || {
             let made = this.make(&order);
@@ -140,7 +140,7 @@ impl Strategy for Overlay {
         .await
     }
 
-    async fn open(&self, order: &SandboxOrder) -> Result<Arc<dyn Sandbox>, SandboxError> {
+    async fn open(&self, order: &SandboxSpec) -> Result<Arc<dyn Sandbox>, SandboxError> {
         let (this, owned) = (self.clone(), order.clone());
         let (spec, layers) = blocking(move || this.view_of(&owned)).await?;
         let view = self.processes.make_view(spec).await.map_err(SandboxError::View)?;
@@ -152,14 +152,14 @@ impl Strategy for Overlay {
         .await
     }
 
-    async fn remove(&self, order: &SandboxOrder) -> Result<u64, SandboxError> {
+    async fn remove(&self, order: &SandboxSpec) -> Result<u64, SandboxError> {
         let order = order.clone();
         blocking(move || remove_sandbox(&order)).await
     }
 }
 
 impl Overlay {
-    fn make(&self, order: &SandboxOrder) -> Result<(), SandboxError> {
+    fn make(&self, order: &SandboxSpec) -> Result<(), SandboxError> {
         let layout = Layout {
             directory: &order.directory,
         };
@@ -186,7 +186,7 @@ impl Overlay {
     }
 
     fn make_git(
-        order: &SandboxOrder,
+        order: &SandboxSpec,
         layout: &Layout<'_>,
         repository: &Repository,
     ) -> Result<(), SandboxError> {
@@ -214,7 +214,7 @@ impl Overlay {
     /// commands may write: they are mounted over themselves, so that nothing in them can be written. The directories
     /// above them are mounted over themselves too, because a mount point cannot be renamed. So are those above the
     /// workspace.
-    fn guards(&self, order: &SandboxOrder) -> Vec<Mount> {
+    fn guards(&self, order: &SandboxSpec) -> Vec<Mount> {
         let bind = |at: &Path| Mount::Bind {
             source: at.to_owned(),
             at: at.to_owned(),
@@ -240,7 +240,7 @@ impl Overlay {
     }
 
     /// What is mounted where. Everything that is found at a place is covered by what is mounted there later.
-    fn view_of(&self, order: &SandboxOrder) -> Result<(ViewSpec, Vec<LayeredDirectory>), SandboxError> {
+    fn view_of(&self, order: &SandboxSpec) -> Result<(ViewSpec, Vec<LayeredDirectory>), SandboxError> {
         let layout = Layout {
             directory: &order.directory,
         };
@@ -313,13 +313,13 @@ impl Overlay {
 }
 
 /// The directories that get a layer of their own. Where the base has files of such a directory, the base counts.
-fn layered(order: &SandboxOrder) -> impl Iterator<Item = &RelPath> {
+fn layered(order: &SandboxSpec) -> impl Iterator<Item = &RelPath> {
     let is_free = |path: &&RelPath| order.base.manifest.below(path).next().is_none();
     order.ignored.directories.iter().filter(is_free)
 }
 
 impl OverlaySandbox {
-    fn of(order: SandboxOrder, view: View, layers: Vec<LayeredDirectory>) -> Result<Self, SandboxError> {
+    fn of(order: SandboxSpec, view: View, layers: Vec<LayeredDirectory>) -> Result<Self, SandboxError> {
         let layout = Layout {
             directory: &order.directory,
         };

@@ -11,7 +11,7 @@ use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::contract::SandboxOrder;
+use super::contract::SandboxSpec;
 use super::repository::{Repository, as_commit, is_absence};
 
 /// The directory of our refs, below `refs`.
@@ -23,7 +23,7 @@ const NOTE: &str = "pinned";
 const MOST: usize = 256;
 
 /// Makes refs for whatever the copied branches and tags in a private git directory name.
-pub(super) fn pin(repository: &Repository, private: &Path, order: &SandboxOrder) -> io::Result<()> {
+pub(super) fn pin(repository: &Repository, private: &Path, order: &SandboxSpec) -> io::Result<()> {
     let mut tips: Vec<String> = repository.head()?.into_iter().collect();
     let mut others = loose(&private.join("refs"))?;
     others.extend(packed(&private.join("packed-refs"))?);
@@ -48,7 +48,7 @@ pub(super) fn pin(repository: &Repository, private: &Path, order: &SandboxOrder)
 }
 
 /// Takes the refs of a sandbox away. A repository that is gone has none.
-pub(super) fn unpin(order: &SandboxOrder) -> io::Result<()> {
+pub(super) fn unpin(order: &SandboxSpec) -> io::Result<()> {
     let Some(repository) = Repository::of(&order.workspace)? else {
         return Ok(());
     };

@@ -14,7 +14,7 @@ use std::thread;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, openat, openat2, statat};
 use rustix::io::Errno;
 
-use super::compare::{Found, leave_out_too_long};
+use super::compare::{FoundEntries, leave_out_too_long};
 use super::contract::Known;
 use super::memory::{Memory, Moment};
 use super::upper::{IsIgnored, is_history, is_linked_repository, is_own};
@@ -32,7 +32,7 @@ const DIRECTORIES_PER_THREAD: usize = 16;
 #[derive(Debug, Default)]
 pub(super) struct Scanned {
     /// Every path of which something is to be said that is not known.
-    pub(super) found: Found,
+    pub(super) found: FoundEntries,
     pub(super) left_out: Vec<LeftOut>,
     /// What was read.
     pub(super) learned: Memory,
@@ -206,7 +206,7 @@ impl Scanner<'_> {
         Ok(())
     }
 
-    /// Looks at one path; without a stat it is a directory.
+    /// RootChecks at one path; without a stat it is a directory.
     fn visit(&self, path: RelPath, stat: Option<FileStat>, part: &mut Part) -> io::Result<()> {
         let kind = stat.map_or(FileKind::Directory, |stat| stat.kind);
         match (kind, self.known.get(&path)) {
@@ -224,7 +224,7 @@ impl Scanner<'_> {
         Ok(())
     }
 
-    /// Looks at a file or a symlink.
+    /// RootChecks at a file or a symlink.
     fn look(
         &self,
         path: RelPath,

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, Stat, fgetxattr, fstat, openat2};
 use rustix::io::Errno;
 
-use super::compare::{Found, leave_out_too_long};
+use super::compare::{FoundEntries, leave_out_too_long};
 use super::contract::Known;
 use super::memory::{Memory, Moment};
 use crate::base::{LeftOut, WhyLeftOut, uncarried};
@@ -45,7 +45,7 @@ pub(super) struct Walk<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Walked {
     /// Every path of which something can be said.
-    pub(super) found: Found,
+    pub(super) found: FoundEntries,
     pub(super) left_out: Vec<LeftOut>,
     /// What was read, and what was known already and is still there.
     pub(super) memory: Memory,
@@ -155,7 +155,7 @@ pub(super) fn is_linked_repository(tree: &Tree, path: &RelPath) -> bool {
 }
 
 impl Walk<'_> {
-    /// Looks at one path. A directory is still to be walked.
+    /// RootChecks at one path. A directory is still to be walked.
     fn visit(
         &mut self,
         path: RelPath,

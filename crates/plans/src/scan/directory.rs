@@ -12,9 +12,9 @@ use eventlog::BlobId;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags, Stat};
 use rustix::io::Errno;
 
-use super::walk::{Found, Walk};
+use super::walk::{Walk, WalkResult};
 use crate::base::{WhyLeftOut, uncarried};
-use crate::ignores::{Level, Verdict, bounded_rules};
+use crate::ignores::{IgnoreMatch, Level, bounded_rules};
 use crate::path::RelPath;
 use crate::stat_cache::{Cached, FileTime, StatKey};
 
@@ -31,7 +31,7 @@ pub(super) struct ToScan {
     /// The rules of the directory that it is in; `None` for the root.
     pub(super) above: Option<Arc<Level>>,
     /// What those say about it.
-    pub(super) verdict: Verdict,
+    pub(super) ignore_match: IgnoreMatch,
 }
 
 /// What was found in one directory.
@@ -72,7 +72,7 @@ pub(crate) fn open_below(root: BorrowedFd<'_>, path: Option<&RelPath>) -> Result
 }
 
 /// Scans one directory. What vanishes meanwhile is not there.
-pub(super) fn scan_directory(walk: &Walk<'_>, to_scan: ToScan, found: &mut Found) -> io::Result<()> {
+pub(super) fn scan_directory(walk: &Walk<'_>, to_scan: ToScan, found: &mut WalkResult) -> io::Result<()> {
     let directory = match open_below(walk.root.as_fd(), to_scan.path.as_ref()) {
         Ok(directory) => directory,
         Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
@@ -100,21 +100,21 @@ pub(super) fn scan_directory(walk: &Walk<'_>, to_scan: ToScan, found: &mut Found
         found.ignored_directories.push(path.clone());
         return Ok(());
     }
-    let rules = if to_scan.verdict == Verdict::Part && names.contains(b".gitignore") {
+    let rules = if to_scan.ignore_match == IgnoreMatch::Part && names.contains(b".gitignore") {
         read_rules(&directory)?
     } else {
         None
     };
     let level = match (&to_scan.path, &to_scan.above) {
         (Some(path), Some(above)) => {
-            Level::below(above, path, to_scan.verdict, rules.as_deref(), walk.sources)
+            Level::below(above, path, to_scan.ignore_match, rules.as_deref(), walk.sources)
         }
         _ => Level::root(rules.as_deref(), walk.sources),
     };
     let mut scanned = ScannedDirectory {
         mode: stat.st_mode,
         modified: FileTime::modified(&stat),
-        is_tentative: to_scan.verdict == Verdict::Entered,
+        is_tentative: to_scan.ignore_match == IgnoreMatch::Entered,
         files: Vec::new(),
         links: Vec::new(),
         path: to_scan.path,
@@ -140,7 +140,7 @@ pub(super) fn scan_directory(walk: &Walk<'_>, to_scan: ToScan, found: &mut Found
 }
 
 /// A directory that cannot be read is left out; without the root there is nothing.
-fn unreadable(path: Option<RelPath>, error: Errno, found: &mut Found) -> io::Result<()> {
+fn unreadable(path: Option<RelPath>, error: Errno, found: &mut WalkResult) -> io::Result<()> {
     let path = path.ok_or(error)?;
     found.leave_out(path, WhyLeftOut::Unreadable);
     Ok(())
@@ -155,7 +155,7 @@ struct One<'a> {
 }
 
 impl One<'_> {
-    fn scan(&self, kind: FileType, scanned: &mut ScannedDirectory, found: &mut Found) -> io::Result<()> {
+    fn scan(&self, kind: FileType, scanned: &mut ScannedDirectory, found: &mut WalkResult) -> io::Result<()> {
         let name = OsStr::from_bytes(self.name.to_bytes());
         let path = match &scanned.path {
             Some(directory) => directory.join(name),
@@ -167,19 +167,19 @@ impl One<'_> {
             return Ok(());
         };
         if kind == FileType::Directory {
-            let verdict = self.level.judge(self.walk.sources, &path, true)?;
-            if verdict == Verdict::Ignored {
+            let ignore_match = self.level.judge(self.walk.sources, &path, true)?;
+            if ignore_match == IgnoreMatch::Ignored {
                 found.ignored_directories.push(path);
             } else {
                 found.next.push(ToScan {
                     path: Some(path),
                     above: Some(Arc::clone(self.level)),
-                    verdict,
+                    ignore_match,
                 });
             }
             return Ok(());
         }
-        let is_ignored = self.level.judge(self.walk.sources, &path, false)? == Verdict::Ignored;
+        let is_ignored = self.level.judge(self.walk.sources, &path, false)? == IgnoreMatch::Ignored;
         let stat = match rustix::fs::statat(self.directory, self.name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => stat,
             Err(Errno::NOENT) => return Ok(()),
@@ -202,7 +202,7 @@ impl One<'_> {
         Ok(())
     }
 
-    fn file(&self, path: RelPath, stat: &Stat, scanned: &mut ScannedDirectory, found: &mut Found) {
+    fn file(&self, path: RelPath, stat: &Stat, scanned: &mut ScannedDirectory, found: &mut WalkResult) {
         let key = StatKey::of(stat);
         let known = match self.walk.cache.entries.get(path.as_bytes()) {
             Some(Cached::File { key: cached, hash }) if *cached == key => Some(*hash),
@@ -215,7 +215,7 @@ impl One<'_> {
         scanned.files.push(FoundFile { path, key, known });
     }
 
-    fn link(&self, path: RelPath, scanned: &mut ScannedDirectory, found: &mut Found) -> io::Result<()> {
+    fn link(&self, path: RelPath, scanned: &mut ScannedDirectory, found: &mut WalkResult) -> io::Result<()> {
         let target = match rustix::fs::readlinkat(self.directory, self.name, Vec::new()) {
             Ok(target) => target.into_bytes().into_boxed_slice(),
             // It is gone, or no symlink any more.

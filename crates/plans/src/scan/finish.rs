@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::directory::ScannedDirectory;
-use super::walk::Found;
+use super::walk::WalkResult;
 use crate::base::{Ignored, LeftOut, WhyLeftOut};
 use crate::path::RelPath;
 
@@ -16,8 +16,8 @@ const FILES_LIMIT: usize = 1000;
 const FILE_LIMIT_BYTES: u64 = 1024 * 1024;
 
 /// Sorts and bounds what was found. The last value says whether all directories that were scanned are part of the tree.
-pub(super) fn finish(found: Found) -> (Vec<ScannedDirectory>, Ignored, Vec<LeftOut>, bool) {
-    let Found {
+pub(super) fn finish(found: WalkResult) -> (Vec<ScannedDirectory>, Ignored, Vec<LeftOut>, bool) {
+    let WalkResult {
         mut directories,
         mut ignored_directories,
         mut ignored_files,

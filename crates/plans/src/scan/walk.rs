@@ -12,7 +12,7 @@ use super::directory::{ScannedDirectory, ToScan, scan_directory};
 use super::finish;
 use super::parallel::{Work, in_parallel};
 use crate::base::{Ignored, LeftOut, WhyLeftOut};
-use crate::ignores::{IgnoreSources, Verdict};
+use crate::ignores::{IgnoreMatch, IgnoreSources};
 use crate::path::RelPath;
 use crate::stat_cache::{Cached, StatCache, StatKey};
 
@@ -30,7 +30,7 @@ pub(super) struct Walk<'a> {
 
 /// What one thread has found.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct WalkResult {
     pub(super) directories: Vec<ScannedDirectory>,
     pub(super) next: Vec<ToScan>,
     pub(super) ignored_directories: Vec<RelPath>,
@@ -92,14 +92,14 @@ pub(crate) fn scan(
         tripwire,
         own,
     };
-    let mut whole = Found::default();
+    let mut whole = WalkResult::default();
     let mut level = vec![ToScan {
         path: None,
         above: None,
-        verdict: Verdict::Part,
+        ignore_match: IgnoreMatch::Part,
     }];
     while !level.is_empty() {
-        let parts = in_parallel(level, Found::default, |found, to_scan| {
+        let parts = in_parallel(level, WalkResult::default, |found, to_scan| {
             if scope.is_cancelled() {
                 return Work::Stop;
             }
@@ -144,7 +144,7 @@ impl Walk<'_> {
     }
 }
 
-impl Found {
+impl WalkResult {
     pub(super) fn leave_out(&mut self, path: RelPath, why: WhyLeftOut) {
         self.left_out.push(LeftOut::at(&path, why));
     }

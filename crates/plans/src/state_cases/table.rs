@@ -88,8 +88,8 @@ fn do_step(step: &str, plan: PlanId, record: &Record) -> Step {
             };
             state::record(plan, record, &by, (2, extent), NOW)
         }
-        "enter" => state::enter(plan, record, running("new", "shell"), NOW),
-        "enter_check" => state::enter(plan, record, running("new", state::CHECK_TOOL), NOW),
+        "enter" => state::command_started(plan, record, running("new", "shell"), NOW),
+        "enter_check" => state::command_started(plan, record, running("new", state::CHECK_TOOL), NOW),
         "seal" => state::seal(plan, record, &by, NOW),
         "discard" => state::discard(plan, record, &by, Unapplied::Keep, NOW),
         "give_up" => state::discard(plan, record, &by, Unapplied::GiveUp, NOW),

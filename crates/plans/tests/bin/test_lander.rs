@@ -11,7 +11,9 @@ use std::sync::Mutex;
 
 use bytes::Bytes;
 use eventlog::BlobId;
-use plans::landing::{Again, Found, Ground, Landing, NoRemerge, Outcome, Remerge, Step, StepKind, Steps};
+use plans::landing::{
+    Landing, LandingEnd, LandingSite, NoRemerge, Remerge, Remerged, SavedMeanwhile, Step, StepKind, Steps,
+};
 use plans::{Conflict, Contents, Entry, RelPath, Tree};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -36,7 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     } else {
         &NoRemerge
     };
-    let ground = Ground {
+    let site = LandingSite {
         tree: &tree,
         staging: &directory.join("staging"),
         contents: &Files(directory.join("contents")),
@@ -44,12 +46,12 @@ fn main() -> Result<(), Box<dyn Error>> {
         steps: &steps,
     };
     let outcome = match action.as_str() {
-        "land" => ground.carry_out(ground.stage(&landing, &kernel::CancellationToken::new().scope())?)?,
-        _ => ground.recover(&landing)?,
+        "land" => site.carry_out(site.stage(&landing, &kernel::CancellationToken::new().scope())?)?,
+        _ => site.recover(&landing)?,
     };
     let word = match outcome {
-        Outcome::Landed { .. } => "landed",
-        Outcome::TakenBack { .. } => "taken back",
+        LandingEnd::Landed { .. } => "landed",
+        LandingEnd::TakenBack { .. } => "taken back",
     };
     let steps = steps.reached.lock().map_err(|_| "a step panicked")?;
     writeln!(io::stdout(), "{word} after {steps} steps")?;
@@ -73,8 +75,8 @@ impl Contents for Files {
 struct Appending;
 
 impl Remerge for Appending {
-    fn again(&self, path: &RelPath, found: Option<&Found>) -> Result<Again, Box<Conflict>> {
-        let Some(Found {
+    fn again(&self, path: &RelPath, found: Option<&SavedMeanwhile>) -> Result<Remerged, Box<Conflict>> {
+        let Some(SavedMeanwhile {
             entry: Entry::File { mode, .. },
             content: Some(content),
         }) = found
@@ -82,13 +84,13 @@ impl Remerge for Appending {
             return NoRemerge.again(path, found);
         };
         if path.as_bytes() == b"gone.txt" {
-            return Ok(Again {
+            return Ok(Remerged {
                 after: found.map(|found| found.entry.clone()),
                 made: None,
             });
         }
         let made = Bytes::from([content, b"plan\n".as_slice()].concat());
-        Ok(Again {
+        Ok(Remerged {
             after: Some(Entry::File {
                 hash: BlobId::from_bytes(*blake3::hash(&made).as_bytes()),
                 size: made.len() as u64,

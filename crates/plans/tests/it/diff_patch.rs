@@ -215,7 +215,7 @@ fn check(base: &Files, changes: &[Change], theirs: &Files, store: &Store) {
     assert_eq!(read_tree(directory.path()), as_git(theirs, store), "{text}");
     apply(&["-R"]);
     // git itself forgets then what kind of file it brings back, with its own patches as well.
-    let contents = |tree: Kept| {
+    let contents = |tree: Leftover| {
         tree.into_iter()
             .map(|(path, (content, _))| (path, content))
             .collect::<Vec<_>>()
@@ -228,9 +228,9 @@ fn check(base: &Files, changes: &[Change], theirs: &Files, store: &Store) {
 }
 
 /// What git would keep of something: its content, and whether it can be executed or is a symlink.
-type Kept = BTreeMap<Vec<u8>, (Vec<u8>, &'static str)>;
+type Leftover = BTreeMap<Vec<u8>, (Vec<u8>, &'static str)>;
 
-fn as_git(tree: &Files, store: &Store) -> Kept {
+fn as_git(tree: &Files, store: &Store) -> Leftover {
     let kept = |entry: &Entry| match entry {
         Entry::Directory => None,
         Entry::Symlink { target } => Some((target.0.to_vec(), "symlink")),
@@ -260,8 +260,8 @@ fn write_tree(tree: &Files, store: &Store, directory: &Path) {
     }
 }
 
-fn read_tree(root: &Path) -> Kept {
-    let (mut found, mut directories) = (Kept::new(), vec![root.to_owned()]);
+fn read_tree(root: &Path) -> Leftover {
+    let (mut found, mut directories) = (Leftover::new(), vec![root.to_owned()]);
     while let Some(directory) = directories.pop() {
         for entry in fs::read_dir(&directory).unwrap() {
             let path = entry.unwrap().path();

@@ -10,7 +10,8 @@ use bytes::Bytes;
 use eventlog::BlobId;
 use kernel::CancellationToken;
 use plans::landing::{
-    Exchange, Ground, Kept, KeptAt, LandError, Landing, NoRemerge, NoSteps, Outcome, StepKind, WhyTakenBack,
+    Exchange, LandError, Landing, LandingEnd, LandingSite, Leftover, LeftoverSource, NoRemerge, NoSteps,
+    StepKind, WhyRolledBack,
 };
 use plans::{ConflictKind, Contents, Entry, FileKind, RelPath};
 
@@ -18,17 +19,17 @@ use crate::landing_kit::{
     Image, Place, Renames, When, after, effect, every_kind, landing, link, live, path, save,
 };
 
-fn landed(outcome: Outcome) -> (Vec<plans::Effect>, Vec<plans::landing::Kept>) {
+fn landed(outcome: LandingEnd) -> (Vec<plans::Effect>, Vec<plans::landing::Leftover>) {
     match outcome {
-        Outcome::Landed { effects, kept } => (effects, kept),
-        Outcome::TakenBack { .. } => panic!("{outcome:?}"),
+        LandingEnd::Landed { effects, kept } => (effects, kept),
+        LandingEnd::TakenBack { .. } => panic!("{outcome:?}"),
     }
 }
 
-fn taken_back(outcome: Outcome) -> (Vec<(String, ConflictKind)>, Vec<plans::landing::Kept>) {
+fn taken_back(outcome: LandingEnd) -> (Vec<(String, ConflictKind)>, Vec<plans::landing::Leftover>) {
     match outcome {
-        Outcome::TakenBack {
-            why: WhyTakenBack::Conflicts(conflicts),
+        LandingEnd::TakenBack {
+            why: WhyRolledBack::Conflicts(conflicts),
             kept,
         } => {
             let conflicts = conflicts.into_iter();
@@ -63,15 +64,15 @@ fn without_a_staging_directory_on_its_file_system_a_tree_has_its_own_for_a_while
         return;
     }
     let new = after(&place.image(), &landing.effects);
-    let ground = place.ground(elsewhere.path(), &NoRemerge, &NoSteps);
-    let staged = ground.stage(&landing, &live()).unwrap();
+    let site = place.site(elsewhere.path(), &NoRemerge, &NoSteps);
+    let staged = site.stage(&landing, &live()).unwrap();
     let inside = place.root().join(".tidelock/staging");
     assert!(inside.join(landing.id.as_str()).join("complete").exists());
     assert_eq!(fs::read_to_string(inside.join(".gitignore")).unwrap(), "*\n");
-    landed(ground.carry_out(staged).unwrap());
+    landed(site.carry_out(staged).unwrap());
     assert_eq!(place.image(), new);
-    landed(ground.recover(&landing).unwrap());
-    clean(&ground, &landing, &[]);
+    landed(site.recover(&landing).unwrap());
+    clean(&site, &landing, &[]);
     assert!(!place.root().join(".tidelock").exists());
 }
 
@@ -83,13 +84,13 @@ fn it_is_found_out_whether_the_file_system_can_exchange() {
     ] {
         let place = Place::new().with(renames);
         let staging = place.staging();
-        let ground = place.ground(&staging, &NoRemerge, &NoSteps);
+        let site = place.site(&staging, &NoRemerge, &NoSteps);
         // Where it is staged inside the tree: what is asked there is what the tree says.
-        let inside = place.ground(Path::new("/proc/nowhere"), &NoRemerge, &NoSteps);
+        let inside = place.site(Path::new("/proc/nowhere"), &NoRemerge, &NoSteps);
         assert_eq!(inside.probe().unwrap(), expected);
         assert_eq!(place.image(), Image::new(), "nothing stays");
         assert!(!place.root().join(".tidelock").exists());
-        ground.probe().unwrap();
+        site.probe().unwrap();
         assert_eq!(fs::read_dir(&staging).unwrap().count(), 0);
     }
 }
@@ -125,8 +126,8 @@ fn what_cannot_be_staged_leaves_nothing() {
         let scope = token.scope();
         break_it(&mut place, &mut landing, &token);
         let staging = place.staging();
-        let ground = place.ground(&staging, &NoRemerge, &NoSteps);
-        let error = ground.stage(&landing, &scope).unwrap_err();
+        let site = place.site(&staging, &NoRemerge, &NoSteps);
+        let error = site.stage(&landing, &scope).unwrap_err();
         assert_eq!(error.to_string(), expected);
         assert_eq!(place.image(), old);
         assert!(!staging.join(landing.id.as_str()).exists());
@@ -178,23 +179,19 @@ fn small_contents_are_read_together_and_one_that_is_missing_is_named() {
         contents: &place.contents,
         together: Mutex::default(),
     };
-    let ground = Ground {
+    let site = LandingSite {
         contents: &asked,
-        ..place.ground(&staging, &NoRemerge, &NoSteps)
+        ..place.site(&staging, &NoRemerge, &NoSteps)
     };
-    landed(
-        ground
-            .carry_out(ground.stage(&landing, &live()).unwrap())
-            .unwrap(),
-    );
+    landed(site.carry_out(site.stage(&landing, &live()).unwrap()).unwrap());
     assert_eq!(place.image(), new);
     assert_eq!(*asked.together.lock().unwrap(), [63, 0, 64, 22]);
-    assert_eq!(clean(&ground, &landing, &[]), []);
+    assert_eq!(clean(&site, &landing, &[]), []);
 
     let content = landing.effects[100].after.as_ref().and_then(Entry::content);
     let gone = place.contents.remove(&content.unwrap());
     assert!(gone.is_some());
-    let again = place.ground(&staging, &NoRemerge, &NoSteps);
+    let again = place.site(&staging, &NoRemerge, &NoSteps);
     match again.stage(&landing, &live()) {
         Err(LandError::Content { path, source }) => {
             assert_eq!((&*path, source.kind()), ("100", std::io::ErrorKind::NotFound));
@@ -208,12 +205,12 @@ fn small_contents_are_read_together_and_one_that_is_missing_is_named() {
 fn a_landing_that_is_staged_is_not_staged_over() {
     let (place, landing) = every_kind();
     let staging = place.staging();
-    let ground = place.ground(&staging, &NoRemerge, &NoSteps);
-    ground.stage(&landing, &live()).unwrap();
-    let again = ground.stage(&landing, &live()).unwrap_err();
+    let site = place.site(&staging, &NoRemerge, &NoSteps);
+    site.stage(&landing, &live()).unwrap();
+    let again = site.stage(&landing, &live()).unwrap_err();
     assert!(matches!(again, LandError::StagedAlready), "{again:?}");
-    ground.discard(&landing.id).unwrap();
-    ground.stage(&landing, &live()).unwrap();
+    site.discard(&landing.id).unwrap();
+    site.stage(&landing, &live()).unwrap();
 }
 
 /// Somebody does something at a step, and everything is taken back but that.
@@ -403,8 +400,8 @@ fn the_last_save_keeps_the_path_when_all_is_taken_back_and_what_was_there_is_kep
         let old = was.map(|was| (path(name), place.file(was, 0o644), true));
         assert_eq!(entries.collect::<Vec<_>>(), Vec::from_iter(old), "{name}");
         let staging = place.staging();
-        let ground = place.ground(&staging, &NoRemerge, &NoSteps);
-        assert_eq!(clean(&ground, &landing, &kept), []);
+        let site = place.site(&staging, &NoRemerge, &NoSteps);
+        assert_eq!(clean(&site, &landing, &kept), []);
     }
 }
 
@@ -430,8 +427,8 @@ fn what_is_no_file_is_kept_as_what_it_is() {
         (&path("link"), FileKind::Symlink, &link("keep.txt"), true)
     );
     let staging = place.staging();
-    let ground = place.ground(&staging, &NoRemerge, &NoSteps);
-    let target = ground.with_kept(&landing.id, kept, fs::read_link);
+    let site = place.site(&staging, &NoRemerge, &NoSteps);
+    let target = site.with_kept(&landing.id, kept, fs::read_link);
     assert_eq!(target.unwrap(), std::path::Path::new("keep.txt"));
     // What others put into the staging directory under a name of ours stands for what came out in an instant.
     let area = staging.join(landing.id.as_str());
@@ -442,7 +439,7 @@ fn what_is_no_file_is_kept_as_what_it_is() {
     let name = area.join(format!("{}.0.old", number.unwrap()));
     fs::create_dir_all(name.join("deep")).unwrap();
     fs::write(name.join("deep/file"), "somebody's").unwrap();
-    let cleaned = clean(&ground, &landing, std::slice::from_ref(kept));
+    let cleaned = clean(&site, &landing, std::slice::from_ref(kept));
     assert_eq!(cleaned, [(path("edit.txt"), "directory with deep".to_owned())]);
 }
 
@@ -468,10 +465,8 @@ fn what_is_written_into_an_old_file_is_kept() {
         let when = When::new(kind, at, move || writer.write_all(b"in place\n").unwrap());
         let staging = place.staging();
         let expected = place.file(text, 0o644);
-        let ground = place.ground(&staging, &NoRemerge, &when);
-        let outcome = ground
-            .carry_out(ground.stage(&landing, &live()).unwrap())
-            .unwrap();
+        let site = place.site(&staging, &NoRemerge, &when);
+        let outcome = site.carry_out(site.stage(&landing, &live()).unwrap()).unwrap();
         if kind == StepKind::Exchanged {
             // Found when it came out: it is put back, and in the way.
             let (conflicts, kept) = taken_back(outcome);
@@ -481,7 +476,7 @@ fn what_is_written_into_an_old_file_is_kept() {
             continue;
         }
         let (_, kept) = landed(outcome);
-        let late = clean(&ground, &landing, &kept);
+        let late = clean(&site, &landing, &kept);
         assert!(when.happened(), "{kind:?}");
         if kind == StepKind::AllCarriedOut {
             assert_eq!(
@@ -501,22 +496,22 @@ fn what_is_written_into_an_old_file_is_kept() {
 }
 
 /// Cleans, and says what had to be kept: the path and what is in it.
-fn clean(ground: &Ground<'_>, landing: &Landing, seen: &[Kept]) -> Vec<(RelPath, String)> {
+fn clean(site: &LandingSite<'_>, landing: &Landing, seen: &[Leftover]) -> Vec<(RelPath, String)> {
     let mut found = Vec::new();
-    let mut keep = |kept: &Kept, at: KeptAt| {
+    let mut keep = |kept: &Leftover, at: LeftoverSource| {
         let text = match at {
-            KeptAt::File(file) => std::io::read_to_string(file)?,
-            KeptAt::Path(path) if kept.kind == FileKind::Directory => {
+            LeftoverSource::File(file) => std::io::read_to_string(file)?,
+            LeftoverSource::Path(path) if kept.kind == FileKind::Directory => {
                 let names = fs::read_dir(path)?.map(|entry| entry.map(|entry| entry.file_name()));
                 let names = names.collect::<std::io::Result<Vec<_>>>()?;
                 format!("directory with {}", names[0].display())
             }
-            KeptAt::Path(path) => fs::read_to_string(path)?,
+            LeftoverSource::Path(path) => fs::read_to_string(path)?,
         };
         found.push((kept.path.clone(), text));
         Ok(())
     };
-    ground.clean(landing, seen, &mut keep).unwrap();
+    site.clean(landing, seen, &mut keep).unwrap();
     found
 }
 
@@ -556,7 +551,10 @@ fn of_two_landings_on_the_same_path_one_is_refused_and_others_both_land() {
         let landed = std::thread::scope(|scope| {
             let running = landings.each_ref().map(|landing| {
                 scope.spawn(move || {
-                    matches!(place.land(landing, &NoRemerge, &NoSteps), Outcome::Landed { .. })
+                    matches!(
+                        place.land(landing, &NoRemerge, &NoSteps),
+                        LandingEnd::Landed { .. }
+                    )
                 })
             });
             running.map(|thread| thread.join().unwrap())
@@ -599,10 +597,10 @@ fn a_tree_that_cannot_be_written_is_taken_back() {
             }
         }
     });
-    let ground: Ground<'_> = place.ground(&staging, &NoRemerge, &when);
-    let staged = ground.stage(&landing, &live()).unwrap();
-    let outcome = ground.carry_out(staged).unwrap();
-    assert!(matches!(outcome, Outcome::TakenBack { .. }), "{outcome:?}");
+    let site: LandingSite<'_> = place.site(&staging, &NoRemerge, &when);
+    let staged = site.stage(&landing, &live()).unwrap();
+    let outcome = site.carry_out(staged).unwrap();
+    assert!(matches!(outcome, LandingEnd::TakenBack { .. }), "{outcome:?}");
     // The stand-ins went as well; a directory is no content, and the files in it need theirs.
     let mut now = place.image();
     let directories = |image: &Image| {

@@ -6,7 +6,7 @@ use std::panic::AssertUnwindSafe;
 use std::process::Stdio;
 
 use plans::Effect;
-use plans::landing::{NoRemerge, Outcome, StepKind};
+use plans::landing::{LandingEnd, NoRemerge, StepKind};
 
 use crate::landing_kit::{Image, Place, Renames, When, after, effect, every_kind, landing, path, save};
 
@@ -24,10 +24,10 @@ fn run(place: &Place, action: &str, step: u64, save: &str, remerge: &str) -> Opt
 }
 
 /// What the tree must be after recovery: the verdict and the files have to agree.
-fn expected(outcome: &Outcome, old: &Image, new: &Image) -> Image {
+fn expected(outcome: &LandingEnd, old: &Image, new: &Image) -> Image {
     match outcome {
-        Outcome::Landed { .. } => new.clone(),
-        Outcome::TakenBack { .. } => old.clone(),
+        LandingEnd::Landed { .. } => new.clone(),
+        LandingEnd::TakenBack { .. } => old.clone(),
     }
 }
 
@@ -66,7 +66,7 @@ fn kill_at_every_step(renames: Renames) {
             "step {step}"
         );
         assert_eq!(place.image(), expected(&outcome, &old, &new), "step {step}");
-        verdicts.insert(matches!(outcome, Outcome::Landed { .. }));
+        verdicts.insert(matches!(outcome, LandingEnd::Landed { .. }));
         place.clean(&landing);
     }
     assert_eq!(verdicts.len(), 2, "both ends are reached");
@@ -144,16 +144,16 @@ fn what_was_being_taken_back_is_taken_back_though_nothing_is_in_the_way_any_more
     for kind in [StepKind::BackMarked, StepKind::AllTakenBack] {
         let end = When::new(kind, "", || panic!("as if it was killed here"));
         let staging = place.staging();
-        let ground = place.ground(&staging, &NoRemerge, &end);
+        let site = place.site(&staging, &NoRemerge, &end);
         let ended = std::panic::catch_unwind(AssertUnwindSafe(|| match kind {
             StepKind::BackMarked => place.land(&landing, &NoRemerge, &end),
-            _ => ground.recover(&landing).unwrap(),
+            _ => site.recover(&landing).unwrap(),
         }));
         assert!(ended.is_err() && end.happened());
     }
     fs::remove_file(&in_the_way).unwrap();
     let outcome = place.recover(&landing, &NoRemerge);
-    assert!(matches!(outcome, Outcome::TakenBack { .. }), "{outcome:?}");
+    assert!(matches!(outcome, LandingEnd::TakenBack { .. }), "{outcome:?}");
     assert_eq!(place.image(), old);
     place.clean(&landing);
 }
@@ -211,7 +211,7 @@ fn kill_at_random(rounds: std::ops::Range<u64>) {
         let outcome = place.recover(&landing, &NoRemerge);
         let next = expected(&outcome, &now, &new);
         assert!(place.image() == next, "round {round}, step {step}: {outcome:?}");
-        landed += u32::from(matches!(outcome, Outcome::Landed { .. }));
+        landed += u32::from(matches!(outcome, LandingEnd::Landed { .. }));
         place.clean(&landing);
         now = next;
     }

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use eventlog::BlobId;
 use kernel::{CancellationToken, Scope};
 use plans::landing::{
-    Ground, Landing, LandingId, NoRemerge, NoSteps, Outcome, Remerge, Step, StepKind, Steps,
+    Landing, LandingEnd, LandingId, LandingSite, NoRemerge, NoSteps, Remerge, Step, StepKind, Steps,
 };
 use plans::{Effect, Entry, FileKind, LinkTarget, RelPath, Tree};
 use tempfile::TempDir;
@@ -80,13 +80,13 @@ impl Place {
         self.directory.path().join("staging")
     }
 
-    pub(crate) fn ground<'a>(
+    pub(crate) fn site<'a>(
         &'a self,
         staging: &'a Path,
         remerge: &'a dyn Remerge,
         steps: &'a dyn Steps,
-    ) -> Ground<'a> {
-        Ground {
+    ) -> LandingSite<'a> {
+        LandingSite {
             tree: &self.tree,
             staging,
             contents: &self.contents,
@@ -96,23 +96,22 @@ impl Place {
     }
 
     /// Stages and carries out, in one.
-    pub(crate) fn land(&self, landing: &Landing, remerge: &dyn Remerge, steps: &dyn Steps) -> Outcome {
+    pub(crate) fn land(&self, landing: &Landing, remerge: &dyn Remerge, steps: &dyn Steps) -> LandingEnd {
         let staging = self.staging();
-        let ground = self.ground(&staging, remerge, steps);
-        ground.carry_out(ground.stage(landing, &live()).unwrap()).unwrap()
+        let site = self.site(&staging, remerge, steps);
+        site.carry_out(site.stage(landing, &live()).unwrap()).unwrap()
     }
 
-    pub(crate) fn recover(&self, landing: &Landing, remerge: &dyn Remerge) -> Outcome {
+    pub(crate) fn recover(&self, landing: &Landing, remerge: &dyn Remerge) -> LandingEnd {
         let staging = self.staging();
-        self.ground(&staging, remerge, &NoSteps).recover(landing).unwrap()
+        self.site(&staging, remerge, &NoSteps).recover(landing).unwrap()
     }
 
     /// Cleans, and looks that nothing of ours is left.
     pub(crate) fn clean(&self, landing: &Landing) {
         let staging = self.staging();
-        let ground = self.ground(&staging, &NoRemerge, &NoSteps);
-        ground
-            .clean(landing, &[], &mut |kept, _| panic!("{kept:?}"))
+        let site = self.site(&staging, &NoRemerge, &NoSteps);
+        site.clean(landing, &[], &mut |kept, _| panic!("{kept:?}"))
             .unwrap();
         assert!(!staging.join(landing.id.as_str()).exists());
         assert!(!self.root().join(".tidelock").exists());

@@ -9,7 +9,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use plans::landing::{Again, Found, Kept, KeptAt, NoRemerge, NoSteps, Outcome, Remerge};
+use plans::landing::{
+    LandingEnd, Leftover, LeftoverSource, NoRemerge, NoSteps, Remerge, Remerged, SavedMeanwhile,
+};
 use plans::{Conflict, Effect, Entry, RelPath};
 
 use crate::landing_kit::{Place, landing, live, path, save};
@@ -28,8 +30,8 @@ struct FirstLine {
 }
 
 impl Remerge for FirstLine {
-    fn again(&self, path: &RelPath, found: Option<&Found>) -> Result<Again, Box<Conflict>> {
-        let Some(Found {
+    fn again(&self, path: &RelPath, found: Option<&SavedMeanwhile>) -> Result<Remerged, Box<Conflict>> {
+        let Some(SavedMeanwhile {
             entry: Entry::File { mode, .. },
             content: Some(content),
         }) = found
@@ -42,7 +44,7 @@ impl Remerge for FirstLine {
             return NoRemerge.again(path, found);
         };
         let made = Bytes::from(format!("{}\n{saved}", self.plan));
-        Ok(Again {
+        Ok(Remerged {
             after: Some(Entry::File {
                 hash: eventlog::BlobId::from_bytes(*blake3::hash(&made).as_bytes()),
                 size: made.len() as u64,
@@ -63,7 +65,7 @@ enum Way {
 }
 
 /// What the threads of a test share.
-struct Shared {
+struct PlansInner {
     place: Place,
     names: Vec<RelPath>,
     way: Way,
@@ -87,7 +89,7 @@ fn no_save_is_lost() {
 }
 
 fn hammer(way: Way, merging: bool) {
-    let shared = Shared {
+    let shared = PlansInner {
         place: Place::in_memory(),
         names: (0..FILES).map(|file| path(&format!("f{file}"))).collect(),
         way,
@@ -127,7 +129,7 @@ fn hammer(way: Way, merging: bool) {
     assert!(merging || disturbed > 0, "{way:?}: nobody was disturbed");
 }
 
-impl Shared {
+impl PlansInner {
     fn write_until_stopped(&self, file: usize) {
         let at = self.place.root().join(format!("f{file}"));
         for number in 1_u64.. {
@@ -140,7 +142,7 @@ impl Shared {
                     open.write_all(text.as_bytes()).unwrap();
                 }
             }
-            // A landing has it in its hands for an instant. It may come more than once while this is looked at.
+            // A landing has it in its run for an instant. It may come more than once while this is looked at.
             for _ in 0..LOOKS {
                 let begun = Instant::now();
                 while !self.is_somewhere(&at, file, number) {
@@ -171,7 +173,7 @@ impl Shared {
 }
 
 /// Lands once, from what the files are now. Says whether it landed.
-fn land_once(shared: &Shared, number: u32, merging: bool) -> bool {
+fn land_once(shared: &PlansInner, number: u32, merging: bool) -> bool {
     let place = &shared.place;
     let mut contents = std::collections::HashMap::new();
     let mut effects = Vec::new();
@@ -204,29 +206,27 @@ fn land_once(shared: &Shared, number: u32, merging: bool) -> bool {
     let remerge: &dyn Remerge = if merging { &first_line } else { &NoRemerge };
     let landing = landing(effects);
     let staging = place.staging();
-    let mut ground = place.ground(&staging, remerge, &NoSteps);
-    ground.contents = &contents;
-    let outcome = ground
-        .carry_out(ground.stage(&landing, &live()).unwrap())
-        .unwrap();
+    let mut site = place.site(&staging, remerge, &NoSteps);
+    site.contents = &contents;
+    let outcome = site.carry_out(site.stage(&landing, &live()).unwrap()).unwrap();
     let (landed, kept) = match outcome {
-        Outcome::Landed { kept, .. } => (true, kept),
-        Outcome::TakenBack { kept, .. } => (false, kept),
+        LandingEnd::Landed { kept, .. } => (true, kept),
+        LandingEnd::TakenBack { kept, .. } => (false, kept),
     };
-    let keep = |kept: &Kept, text: String| shared.kept.lock().unwrap().push((kept.path.clone(), text));
+    let keep = |kept: &Leftover, text: String| shared.kept.lock().unwrap().push((kept.path.clone(), text));
     for kept in &kept {
-        let text = ground.with_kept(&landing.id, kept, fs::read_to_string);
+        let text = site.with_kept(&landing.id, kept, fs::read_to_string);
         keep(kept, text.unwrap());
     }
     let _nobody_has_one_open = shared.open.write().unwrap();
-    let mut late = |kept: &Kept, at: KeptAt| {
+    let mut late = |kept: &Leftover, at: LeftoverSource| {
         let text = match at {
-            KeptAt::Path(path) => fs::read_to_string(path)?,
-            KeptAt::File(file) => std::io::read_to_string(file)?,
+            LeftoverSource::Path(path) => fs::read_to_string(path)?,
+            LeftoverSource::File(file) => std::io::read_to_string(file)?,
         };
         keep(kept, text);
         Ok(())
     };
-    ground.clean(&landing, &kept, &mut late).unwrap();
+    site.clean(&landing, &kept, &mut late).unwrap();
     landed
 }

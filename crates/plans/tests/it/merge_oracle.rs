@@ -1,6 +1,6 @@
 //! Plans that would be in each other's way are told so while they are open.
 
-use plans::{Change, Contents, Entry, OverlapPath, Overlaps, fold, merge_changes};
+use plans::{Change, Contents, Entry, OverlapDetector, OverlapPath, fold, merge_changes};
 
 use crate::merge_kit::{Files, Random, Store, path};
 
@@ -117,7 +117,7 @@ fn overlaps_are_found_with_their_lines() {
             vec![found("g", None)],
         ),
     ];
-    let mut overlaps = Overlaps::default();
+    let mut overlaps = OverlapDetector::default();
     // The second time from memory.
     for _ in 0..2 {
         for (first, second, expected) in &cases {
@@ -131,7 +131,7 @@ fn overlaps_are_found_with_their_lines() {
 #[test]
 fn the_oracle_is_right() {
     let mut store = Store::default();
-    let mut overlaps = Overlaps::default();
+    let mut overlaps = OverlapDetector::default();
     for seed in 1..=400 {
         let mut random = Random::new(seed);
         let mut content = |random: &mut Random| match random.below(6) {
@@ -199,7 +199,7 @@ fn what_is_known_is_not_read_again() {
         .iter()
         .map(|text| fold(&[change("f", Some(&base), Some(text))]))
         .collect();
-    let mut overlaps = Overlaps::default();
+    let mut overlaps = OverlapDetector::default();
     for plan in &plans[1..] {
         overlaps.compare(&plans[0], plan, &store.0).unwrap();
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use eventlog::{BlobId, Log, SqliteOptions};
 use kernel::{CancellationToken, SystemClock};
 use plans::{
-    Bases, Captured, Change, Entry, Known, LinkTarget, RelPath, Sandbox, SandboxOrder, Strategies, Strategy,
+    Bases, Captured, Change, Entry, Known, LinkTarget, RelPath, Sandbox, SandboxSpec, Strategies, Strategy,
     Taken, Tree,
 };
 use process::{
@@ -49,7 +49,7 @@ pub(crate) struct World {
 /// A sandbox of one strategy, open.
 pub(crate) struct Subject {
     pub(crate) strategy: Arc<dyn Strategy>,
-    pub(crate) order: SandboxOrder,
+    pub(crate) order: SandboxSpec,
     pub(crate) sandbox: Arc<dyn Sandbox>,
     pub(crate) known: Known,
 }
@@ -189,9 +189,9 @@ impl World {
         }
     }
 
-    pub(crate) fn order(&self, taken: &Taken) -> SandboxOrder {
+    pub(crate) fn order(&self, taken: &Taken) -> SandboxSpec {
         let plan = PlanId::generate();
-        SandboxOrder {
+        SandboxSpec {
             plan,
             workspace: self.workspace.clone(),
             base: taken.base.clone(),

@@ -1,6 +1,6 @@
 //! Plans that begin with another plan and merge back into it.
 
-use plans::{Ground, NewPlan, PlanError};
+use plans::{NewPlan, PlanError, PlanOrigin};
 use protocol::{OutcomeKind, PlanState};
 
 use crate::service_kit::Kit;
@@ -12,7 +12,7 @@ async fn children_merge_into_their_parent_and_the_workspace_sees_nothing_of_it()
     let parent = kit.plan("parent").await;
     kit.run(parent, "ann", "echo p > p.txt").await;
     let child = |title: &str| NewPlan {
-        on: Ground::Plan(parent),
+        on: PlanOrigin::Plan(parent),
         title: title.to_owned(),
         ..kit.new_plan()
     };
@@ -65,7 +65,7 @@ async fn a_child_can_be_taken_back_out_of_its_parent() {
     let kit = Kit::repository("echo a > a.txt").await;
     let parent = kit.plan("parent").await;
     let new = NewPlan {
-        on: Ground::Plan(parent),
+        on: PlanOrigin::Plan(parent),
         ..kit.new_plan()
     };
     let child = kit.open_plan(new).await.id;

@@ -34,7 +34,7 @@ async fn a_conflict_changes_nothing_and_names_the_place() {
     fs::write(kit.workspace.join("c.txt"), "changed\n").unwrap();
     let before = kit.tree();
     for run in [Run::Dry, Run::Real] {
-        let order = plans::ApplyOrder {
+        let order = plans::ApplyRequest {
             run,
             ..kit.apply_order(&[plan])
         };
@@ -151,7 +151,7 @@ async fn who_has_seen_something_else_applies_nothing() {
     let seen = kit.plans.get(plan).await.unwrap().record.fingerprint;
     kit.run(plan, "ann", "echo and more >> b.txt").await;
     let before = kit.tree();
-    let order = |seen| plans::ApplyOrder {
+    let order = |seen| plans::ApplyRequest {
         seen: vec![seen],
         ..kit.apply_order(&[plan])
     };
@@ -190,7 +190,7 @@ async fn a_refresh_brings_the_workspace_in_and_keeps_the_work() {
 #[tokio::test(flavor = "multi_thread")]
 async fn one_changeset_of_an_applied_plan_is_taken_back_and_the_rest_stays() {
     let kit = Kit::repository(SCRIPT).await;
-    let plan = kit.plan("two hands").await;
+    let plan = kit.plan("two run").await;
     kit.run(plan, "ann", "sed -i s/one/ONE/ a.txt").await;
     kit.run(plan, "bob", "sed -i s/five/FIVE/ a.txt; echo n > n.txt")
         .await;
@@ -201,7 +201,7 @@ async fn one_changeset_of_an_applied_plan_is_taken_back_and_the_rest_stays() {
         .map(|changeset| &*changeset.record.actor)
         .collect();
     assert_eq!(actors, ["ann", "bob"]);
-    let order = plans::UndoOrder {
+    let order = plans::UndoRequest {
         plan,
         changeset: Some(changesets[1].id),
         seen: None,

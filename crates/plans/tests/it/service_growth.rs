@@ -165,7 +165,7 @@ async fn a_workspace_on_a_dead_mount_keeps_nobody_else_waiting() {
     fs::create_dir(&other).unwrap();
     shell(&other, &format!("echo other > a.txt\n{COMMIT}"));
     let on_other = NewPlan {
-        on: plans::Ground::Directory(other.clone()),
+        on: plans::PlanOrigin::Directory(other.clone()),
         ..kit.new_plan()
     };
     kit.open_plan(on_other).await;
@@ -227,7 +227,7 @@ async fn a_plan_that_is_over_is_forgotten_whole() {
     kit.write(plan, "ann", "a.txt", "shared\n").await;
     kit.write(plan, "ann", "own.txt", "of this plan alone\n").await;
     let child = NewPlan {
-        on: plans::Ground::Plan(plan),
+        on: plans::PlanOrigin::Plan(plan),
         ..kit.new_plan()
     };
     let child = kit.open_plan(child).await.id;
@@ -426,13 +426,13 @@ async fn what_a_command_changed_is_recorded_once_whenever_the_log_is_away() {
         let mut commits = 0;
         loop {
             let plan = kit.plan("work").await;
-            let stay = kit.enter(plan, "ann", "echo new > new.txt").await;
-            kit.command(&stay, "echo new > new.txt").await;
+            let run = kit.begin_command(plan, "ann", "echo new > new.txt").await;
+            kit.command(&run, "echo new > new.txt").await;
             let before = faults.happened(fault);
             faults.plan(fault, "", commits..commits + 1);
-            let mut left = kit.plans.leave(&stay).await;
+            let mut left = kit.plans.end_command(&run).await;
             if left.as_ref().is_err_and(PlanError::is_outage) {
-                left = kit.plans.leave(&stay).await;
+                left = kit.plans.end_command(&run).await;
             }
             left.unwrap();
             let is_through = faults.happened(fault) == before;

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use eventlog::{Log, SqliteOptions};
 use kernel::{Clock, SystemClock};
 use plans::{
-    Actor, ApplyOrder, ChangeFiles, FileOperation, Ground, LandingSteps, NewPlan, NewStay, Outcome, Plan,
-    Plans, PlansOptions, PlansSettings, Run, Stay, UndoOrder,
+    Actor, ApplyRequest, ChangeFiles, CommandRun, FileOperation, LandingOutcome, LandingSteps, NewCommandRun,
+    NewPlan, Plan, PlanOrigin, Plans, PlansOptions, PlansSettings, Run, UndoRequest,
 };
 use process::{
     Confinement, Exit, KeeperProgram, Limits, Processes, ProcessesOptions, Spec, StandardError, Tasks,
@@ -121,7 +121,7 @@ impl Kit {
 
     pub(crate) fn new_plan(&self) -> NewPlan {
         NewPlan {
-            on: Ground::Directory(self.workspace.clone()),
+            on: PlanOrigin::Directory(self.workspace.clone()),
             title: "a plan".to_owned(),
             checks: Vec::new(),
             strategy: None,
@@ -165,30 +165,30 @@ impl Kit {
 
     /// Runs a shell line in a plan's sandbox, as a job would.
     pub(crate) async fn run(&self, plan: PlanId, by: &str, line: &str) -> Exit {
-        let stay = self.enter(plan, by, line).await;
-        let exit = self.command(&stay, line).await;
-        self.plans.leave(&stay).await.unwrap();
+        let run = self.begin_command(plan, by, line).await;
+        let exit = self.command(&run, line).await;
+        self.plans.end_command(&run).await.unwrap();
         exit
     }
 
-    pub(crate) async fn enter(&self, plan: PlanId, by: &str, line: &str) -> Stay {
-        let new = NewStay {
+    pub(crate) async fn begin_command(&self, plan: PlanId, by: &str, line: &str) -> CommandRun {
+        let new = NewCommandRun {
             actor: actor(by),
             tool: "shell".to_owned(),
             reason: line.to_owned(),
             job: None,
         };
-        self.plans.enter(plan, new).await.unwrap()
+        self.plans.begin_command(plan, new).await.unwrap()
     }
 
-    pub(crate) async fn command(&self, stay: &Stay, line: &str) -> Exit {
+    pub(crate) async fn command(&self, run: &CommandRun, line: &str) -> Exit {
         let mut environment = BTreeMap::from([("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())]);
-        environment.extend(stay.entrance.environment.clone());
-        let writable = stay.entrance.writable(&environment).await.unwrap();
+        environment.extend(run.entrance.environment.clone());
+        let writable = run.entrance.writable(&environment).await.unwrap();
         let spec = Spec {
             program: "sh".into(),
             arguments: vec!["-c".into(), line.into()],
-            directory: stay.entrance.root.clone(),
+            directory: run.entrance.root.clone(),
             environment,
             owner: "test".to_owned(),
             reason: line.to_owned(),
@@ -197,18 +197,18 @@ impl Kit {
             confinement: Confinement::WriteBelow(writable),
             stderr: StandardError::KeptAsTail,
             terminal: None,
-            view: stay.entrance.view.clone(),
+            view: run.entrance.view.clone(),
         };
         let child = self.processes.spawn(spec).await.unwrap();
         child.ended().await.exit
     }
 
-    pub(crate) async fn apply(&self, plans: &[PlanId]) -> Outcome {
+    pub(crate) async fn apply(&self, plans: &[PlanId]) -> LandingOutcome {
         self.plans.apply(self.apply_order(plans)).await.unwrap()
     }
 
-    pub(crate) fn apply_order(&self, plans: &[PlanId]) -> ApplyOrder {
-        ApplyOrder {
+    pub(crate) fn apply_order(&self, plans: &[PlanId]) -> ApplyRequest {
+        ApplyRequest {
             plans: plans.to_vec(),
             seen: Vec::new(),
             by: actor("ann"),
@@ -217,12 +217,12 @@ impl Kit {
         }
     }
 
-    pub(crate) async fn undo(&self, plan: PlanId) -> Outcome {
+    pub(crate) async fn undo(&self, plan: PlanId) -> LandingOutcome {
         self.plans.undo(self.undo_order(plan)).await.unwrap()
     }
 
-    pub(crate) fn undo_order(&self, plan: PlanId) -> UndoOrder {
-        UndoOrder {
+    pub(crate) fn undo_order(&self, plan: PlanId) -> UndoRequest {
+        UndoRequest {
             plan,
             changeset: None,
             seen: None,

@@ -96,8 +96,8 @@ async fn what_a_running_command_has_made_can_be_changed_meanwhile() {
     let kit = Kit::repository(SCRIPT).await;
     let plan = kit.plan("work").await;
     let line = "echo a > gone.txt; echo b > written.txt; echo c > moved.txt; echo d > kept.txt";
-    let stay = kit.enter(plan, "ann", line).await;
-    kit.command(&stay, line).await;
+    let run = kit.begin_command(plan, "ann", line).await;
+    kit.command(&run, line).await;
     let path = |name: &str| name.parse().unwrap();
     kit.operate(
         plan,
@@ -113,7 +113,7 @@ async fn what_a_running_command_has_made_can_be_changed_meanwhile() {
         path: path("renamed.txt"),
     };
     kit.operate(plan, "bob", rename).await;
-    kit.plans.leave(&stay).await.unwrap();
+    kit.plans.end_command(&run).await.unwrap();
     let changes = kit.plans.changes(plan, None).await.unwrap();
     let mut found: Vec<String> = changes.iter().map(|change| change.path.to_string()).collect();
     found.sort();

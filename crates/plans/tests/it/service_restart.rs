@@ -8,9 +8,9 @@ use crate::service_kit::{Kit, actor};
 async fn what_a_command_did_is_recorded_for_its_actor_even_if_the_daemon_was_killed() {
     let mut kit = Kit::repository("echo a > a.txt").await;
     let plan = kit.plan("cut off").await;
-    let stay = kit.enter(plan, "bob", "work").await;
-    kit.command(&stay, "echo b >> a.txt; echo n > n.txt").await;
-    drop(stay);
+    let run = kit.begin_command(plan, "bob", "work").await;
+    kit.command(&run, "echo b >> a.txt; echo n > n.txt").await;
+    drop(run);
     // Nobody has said that the command is gone.
     let notes = kit.again().await;
     assert_eq!(

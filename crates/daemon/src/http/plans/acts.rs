@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::plans::{ApplyOrder, ManifestId, Outcome, PlanError, UndoOrder};
+use ::plans::{ApplyRequest, LandingOutcome, ManifestId, PlanError, UndoRequest};
 use axum::Json;
 use axum::extract::State;
 use protocol::{
@@ -52,7 +52,7 @@ pub(crate) async fn apply(
     if !request.dry_run {
         may_apply(&app, peer, &plans).await?;
     }
-    let order = ApplyOrder {
+    let order = ApplyRequest {
         plans,
         seen: seen_in(&request)?,
         by: actor.into(),
@@ -82,7 +82,7 @@ pub(crate) async fn undo(
     if !request.dry_run {
         may_apply(&app, peer, &[plan]).await?;
     }
-    let order = UndoOrder {
+    let order = UndoRequest {
         plan,
         changeset: request.changeset.as_deref().map(id_of).transpose()?,
         seen: request.version,
@@ -127,7 +127,7 @@ pub(crate) async fn collect(
     Ok(Json(collected))
 }
 
-async fn answer(app: &App, outcome: Result<Outcome, PlanError>) -> Result<Json<PlanOutcome>, Problem> {
+async fn answer(app: &App, outcome: Result<LandingOutcome, PlanError>) -> Result<Json<PlanOutcome>, Problem> {
     let outcome = wire::outcome_to_wire(&app.plans, &app.durable.machines, &outcome?).await?;
     Ok(Json(outcome))
 }

@@ -7,7 +7,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, StatusCode};
-use plans::{Ground, NewPlan};
+use plans::{NewPlan, PlanOrigin};
 use protocol::OpenPlan;
 
 use super::problems;
@@ -63,8 +63,8 @@ pub(crate) fn to_new_plan(request: OpenPlan, by: &str) -> Result<NewPlan, Proble
             return Err(invalid("directory", "cannot be given together with `parent`"));
         }
         (None, None) => return Err(invalid("directory", "is missing, and so is `parent`")),
-        (None, Some(parent)) => Ground::Plan(id_in("parent", &parent)?),
-        (Some(directory), None) => Ground::Directory(absolute(directory)?),
+        (None, Some(parent)) => PlanOrigin::Plan(id_in("parent", &parent)?),
+        (Some(directory), None) => PlanOrigin::Directory(absolute(directory)?),
     };
     if request.max_parallel == Some(0) {
         return Err(invalid("max_parallel", "must be at least 1"));

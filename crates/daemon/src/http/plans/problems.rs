@@ -58,7 +58,7 @@ fn subject(error: &PlanError) -> Option<PlanId> {
         | PlanError::Stale { plan, .. }
         | PlanError::HasWork { plan, .. }
         | PlanError::HasUncarriedWork { plan, .. }
-        | PlanError::CalledOff { plan, .. }
+        | PlanError::CaptureCancelled { plan, .. }
         | PlanError::ChecksNotPassed { plan, .. }
         | PlanError::KeyReused(plan) => Some(*plan),
         _ => None,
@@ -75,7 +75,7 @@ fn without_plan(error: PlanError) -> Problem {
         PlanError::WrongState { .. } | PlanError::NotOver { .. } | PlanError::AlreadyApplied { .. } => {
             ErrorCode::PlanWrongState
         }
-        PlanError::Busy { .. } | PlanError::CalledOff { .. } => ErrorCode::PlanBusy,
+        PlanError::Busy { .. } | PlanError::CaptureCancelled { .. } => ErrorCode::PlanBusy,
         PlanError::Stale { .. } => ErrorCode::StaleGeneration,
         PlanError::HasWork { .. } | PlanError::HasUncarriedWork { .. } => ErrorCode::PlanHasWork,
         PlanError::ChecksNotPassed { checks, .. } => {

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use eventlog::{BlobId, Log, SqliteOptions};
 use jobs::{Outcome, OutputError, Verdict};
 use kernel::{CancellationToken, Cause, SystemClock};
-use plans::{Changeset, Entrance, NewStay, PlanError, Stay};
+use plans::{Changeset, CommandRun, Entrance, NewCommandRun, PlanError};
 use process::{KeeperProgram, Processes, ProcessesOptions, Tasks};
 use protocol::{BootId, HomeId, JobChannel, PlanId};
 use serde_json::{Value, json};
@@ -164,8 +164,8 @@ pub(super) struct FakeSandboxes {
 
 #[async_trait]
 impl Sandboxes for FakeSandboxes {
-    async fn enter(&self, plan: PlanId, stay: NewStay) -> Result<Stay, PlanError> {
-        let NewStay {
+    async fn enter(&self, plan: PlanId, stay: NewCommandRun) -> Result<CommandRun, PlanError> {
+        let NewCommandRun {
             actor,
             tool,
             reason,
@@ -177,14 +177,14 @@ impl Sandboxes for FakeSandboxes {
         );
         self.happened.lock().unwrap().push(words);
         let entrance = self.entrance.lock().unwrap().take().unwrap()?;
-        Ok(Stay {
+        Ok(CommandRun {
             id: "stay".to_owned(),
             plan,
             entrance,
         })
     }
 
-    async fn leave(&self, stay: &Stay) -> Result<Option<Changeset>, PlanError> {
+    async fn leave(&self, stay: &CommandRun) -> Result<Option<Changeset>, PlanError> {
         self.happened.lock().unwrap().push(format!("{} is over", stay.id));
         self.found.lock().unwrap().take().unwrap_or(Ok(None))
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jobs::{Outcome, Verdict};
 use kernel::{Clock, Deadline, Scope};
-use plans::{Changeset, Entrance, NewStay, PlanError, Plans, Stay};
+use plans::{Changeset, CommandRun, Entrance, NewCommandRun, PlanError, Plans};
 use protocol::PlanId;
 use serde_json::{Map, Value, json};
 
@@ -23,20 +23,20 @@ const TRY_AGAIN: Duration = Duration::from_millis(100);
 #[async_trait]
 pub(crate) trait Sandboxes: Send + Sync + std::fmt::Debug {
     /// A command is about to run in the sandbox of a plan.
-    async fn enter(&self, plan: PlanId, stay: NewStay) -> Result<Stay, PlanError>;
+    async fn enter(&self, plan: PlanId, stay: NewCommandRun) -> Result<CommandRun, PlanError>;
 
     /// Nothing of it runs any more. The changeset with what it changed, if it changed anything.
-    async fn leave(&self, stay: &Stay) -> Result<Option<Changeset>, PlanError>;
+    async fn leave(&self, stay: &CommandRun) -> Result<Option<Changeset>, PlanError>;
 }
 
 #[async_trait]
 impl Sandboxes for Plans {
-    async fn enter(&self, plan: PlanId, stay: NewStay) -> Result<Stay, PlanError> {
-        Self::enter(self, plan, stay).await
+    async fn enter(&self, plan: PlanId, stay: NewCommandRun) -> Result<CommandRun, PlanError> {
+        Self::begin_command(self, plan, stay).await
     }
 
-    async fn leave(&self, stay: &Stay) -> Result<Option<Changeset>, PlanError> {
-        Self::leave(self, stay).await
+    async fn leave(&self, stay: &CommandRun) -> Result<Option<Changeset>, PlanError> {
+        Self::end_command(self, stay).await
     }
 }
 
@@ -80,9 +80,9 @@ impl SandboxAccess {
     pub(super) async fn enter(
         &self,
         place: &PlanPlace,
-        stay: NewStay,
+        stay: NewCommandRun,
         patience: Patience<'_>,
-    ) -> Result<Stay, Outcome> {
+    ) -> Result<CommandRun, Outcome> {
         let Ok(plan) = place.id.parse() else {
             let text = format!("`{}` is not the id of a plan", place.id);
             return Err(never_ran(Verdict::Hopeless, text));
@@ -100,7 +100,7 @@ impl SandboxAccess {
     }
 
     /// Sees it out: what it changed is recorded, and said.
-    pub(super) async fn leave(&self, stay: &Stay, outcome: Outcome, patience: Patience<'_>) -> Outcome {
+    pub(super) async fn leave(&self, stay: &CommandRun, outcome: Outcome, patience: Patience<'_>) -> Outcome {
         match patience.wait_out(|| self.sandboxes.leave(stay)).await {
             Ok(changeset) => with_changes(outcome, stay.plan, changeset.as_ref()),
             Err(PlanError::Closing) => {

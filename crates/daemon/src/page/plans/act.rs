@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use ::plans::{Actor, ApplyOrder, Outcome, PlanError, Run, Unapplied, UndoOrder};
+use ::plans::{Actor, ApplyRequest, LandingOutcome, PlanError, Run, Unapplied, UndoRequest};
 use axum::extract::State;
 use axum::response::Redirect;
 use protocol::{CommitPlans, OutcomeKind, PlanId};
@@ -104,7 +104,7 @@ impl From<CheckError> for Failed {
 /// What a button did.
 enum Done {
     Simply(&'static str),
-    Attempted(Box<Outcome>),
+    Attempted(Box<LandingOutcome>),
 }
 
 async fn act(app: &App, id: PlanId, form: &ChangeForm) -> Result<Done, Failed> {
@@ -144,7 +144,7 @@ async fn act(app: &App, id: PlanId, form: &ChangeForm) -> Result<Done, Failed> {
                         .to_owned(),
                 )
             };
-            let order = ApplyOrder {
+            let order = ApplyRequest {
                 plans: vec![id],
                 seen: seen.map_err(unreadable)?.into_iter().collect(),
                 by: by(),
@@ -156,7 +156,7 @@ async fn act(app: &App, id: PlanId, form: &ChangeForm) -> Result<Done, Failed> {
         Action::Undo => {
             let changeset = form.changeset.as_deref().map(str::parse).transpose();
             let changeset = changeset.map_err(|_| Failed::Other("There is no such changeset.".to_owned()))?;
-            let order = UndoOrder {
+            let order = UndoRequest {
                 plan: id,
                 changeset,
                 seen,
@@ -168,7 +168,7 @@ async fn act(app: &App, id: PlanId, form: &ChangeForm) -> Result<Done, Failed> {
     })
 }
 
-fn attempted(title: &str, action: Action, outcome: &Outcome) -> Notice {
+fn attempted(title: &str, action: Action, outcome: &LandingOutcome) -> Notice {
     let word = match action {
         Action::Undo => "undone",
         Action::Refresh => "refreshed",

@@ -4,7 +4,7 @@
 use std::fmt::Display;
 use std::sync::Arc;
 
-use ::plans::{Occupied, Repair, RepairEnd, RestoreOrder};
+use ::plans::{Occupied, Repair, RepairEnd, RestoreRequest};
 use axum::extract::State;
 use axum::response::Redirect;
 use eventlog::Quarantined;
@@ -183,7 +183,7 @@ pub(crate) async fn restore(
     let notice = match fields.id.parse() {
         Err(_) => notice::refused(&fields.id, "There is no such rescued content."),
         Ok(id) => {
-            let order = RestoreOrder {
+            let order = RestoreRequest {
                 id,
                 to: None,
                 occupied: Occupied::Refuse,

@@ -1,7 +1,7 @@
 //! What an apply, an undo or a refresh came to.
 
 use machines::Machines;
-use plans::{Conflict, Outcome, OutcomePath, PlanError, Plans};
+use plans::{Conflict, LandingOutcome, OutcomePath, PlanError, Plans};
 
 use super::{several, words};
 
@@ -11,7 +11,7 @@ use super::{several, words};
 pub(crate) async fn outcome_to_wire(
     plans: &Plans,
     machines: &Machines,
-    outcome: &Outcome,
+    outcome: &LandingOutcome,
 ) -> Result<protocol::PlanOutcome, PlanError> {
     Ok(protocol::PlanOutcome {
         outcome: outcome.kind,

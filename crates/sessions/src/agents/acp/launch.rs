@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use kernel::{Clock, Deadline, Scope};
 use lifecycle::{AfterCrash, Failure, Launch, LaunchFailure, LifecycleSettings, ServerGeneration, ServerKey};
-use plans::{NewStay, Stay};
+use plans::{CommandRun, NewCommandRun};
 use process::{Child, Confinement, Limits, Processes, Spec, StandardError, StopPlan, Tasks};
 use protocol::TurnError;
 use serde_json::json;
@@ -79,13 +79,13 @@ impl Launch for SharedLauncher {
             return Err(Failure::new("its turn is over"));
         };
         site.note(|left| left.tried = true);
-        let new = NewStay {
+        let new = NewCommandRun {
             actor: Arc::clone(&site.actor),
             tool: launcher.settings.name.clone(),
             reason: site.reason.clone(),
             job: None,
         };
-        let stay = site.plans.enter(site.plan, new).await.map_err(|error| {
+        let stay = site.plans.begin_command(site.plan, new).await.map_err(|error| {
             let text = format!("it did not get into its sandbox: {}", in_words(&error));
             failed(&site, Trouble::new("acp_sandbox", text), None)
         })?;
@@ -126,7 +126,7 @@ impl Launcher {
     async fn start(
         &self,
         site: &Site,
-        stay: &Stay,
+        stay: &CommandRun,
         generation: ServerGeneration,
         scope: &Scope,
     ) -> Result<(Child, Connection, Initialized), (Trouble, Option<Child>)> {
@@ -149,7 +149,7 @@ impl Launcher {
     async fn spec(
         &self,
         site: &Site,
-        stay: &Stay,
+        stay: &CommandRun,
         generation: ServerGeneration,
     ) -> Result<Spec, (Trouble, Option<Child>)> {
         let entrance = &stay.entrance;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use kernel::Deadline;
 use lifecycle::{EndReason, Failure, RunningServer, ServerExit};
-use plans::Stay;
+use plans::CommandRun;
 use process::{Child, StopPlan};
 
 use super::site::Site;
@@ -29,7 +29,7 @@ pub(super) struct AcpServer {
 struct Shared {
     child: Child,
     site: Arc<Site>,
-    stay: Stay,
+    stay: CommandRun,
     outbox: Outbox,
     initialized: Initialized,
     /// Guards the conversation, which the turn takes out.
@@ -40,7 +40,7 @@ impl AcpServer {
     pub(super) fn new(
         child: Child,
         site: Arc<Site>,
-        stay: Stay,
+        stay: CommandRun,
         connection: Connection,
         initialized: Initialized,
     ) -> Self {
@@ -115,8 +115,8 @@ impl RunningServer for AcpServer {
 }
 
 /// Nothing of the process runs any more: what it changed is recorded, and noted for its turn.
-pub(super) async fn leave(site: &Site, stay: &Stay) {
-    match site.plans.leave(stay).await {
+pub(super) async fn leave(site: &Site, stay: &CommandRun) {
+    match site.plans.end_command(stay).await {
         Ok(changeset) => site.note(|left| left.changes.extend(changeset)),
         Err(error) => {
             tracing::warn!(%error, plan = %stay.plan, "what an agent changed could not be recorded");

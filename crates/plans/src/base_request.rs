@@ -1,0 +1,103 @@
+//! Bases for plans that are opened at the same time.
+//!
+//! To take a base is to look at every file of the workspace, and it is done one after the other. Whoever waits for that may
+//! as well have what another one found, if the look began after they came. So those who wait share the next look, and
+//! opening many plans at once takes two looks and not one for each.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use protocol::WorkspaceId;
+use tokio::sync::oneshot;
+
+use crate::base::Taken;
+use crate::error::PlanError;
+use crate::inner::PlansInner;
+
+/// Those who wait for the next look at a workspace. As long as there are some, a piece of work for them waits at its worker.
+#[derive(Debug, Default)]
+pub(crate) struct Waiting {
+    /// Guards who waits; only added to and taken under it.
+    by_workspace: Mutex<HashMap<WorkspaceId, Vec<oneshot::Sender<Taken>>>>,
+}
+
+/// Whether somebody has to see to it that there is a look.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Turn {
+    First,
+    Joined,
+}
+
+impl Waiting {
+    fn join(&self, workspace: WorkspaceId) -> (Turn, oneshot::Receiver<Taken>) {
+        let (answer, answered) = oneshot::channel();
+        let mut all = self.by_workspace.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = all.entry(workspace).or_default();
+        waiting.push(answer);
+        let turn = if waiting.len() == 1 {
+            Turn::First
+        } else {
+            Turn::Joined
+        };
+        (turn, answered)
+    }
+
+    /// Everybody who has come so far. Who comes now waits for the look after this one.
+    fn take(&self, workspace: WorkspaceId) -> Vec<oneshot::Sender<Taken>> {
+        let mut all = self.by_workspace.lock().unwrap_or_else(PoisonError::into_inner);
+        all.remove(&workspace).unwrap_or_default()
+    }
+}
+
+/// The workspace as it is now, or at any moment until this answers.
+///
+/// *Cancel safety*: may be dropped; the look is made for the others all the same.
+pub(crate) async fn take_base(inner: &Arc<PlansInner>, workspace: WorkspaceId) -> Result<Taken, PlanError> {
+    let (turn, answered) = inner.waiting.join(workspace);
+    if turn == Turn::First {
+        let own = Arc::clone(inner);
+        inner.tasks.spawn("taking a base", async move {
+            let waiting = Arc::clone(&own);
+            let looked = own.at_workspace(workspace, move |queue| {
+                Box::pin(async move {
+                    let those = waiting.waiting.take(workspace);
+                    let taken = queue.take_base().await?;
+                    for answer in those {
+                        // Who has gone meanwhile needs none.
+                        drop(answer.send(taken.clone()));
+                    }
+                    Ok(())
+                })
+            });
+            if let Err(error) = looked.await {
+                tracing::debug!(%error, "a base was not taken");
+                // If the worker has not even begun, they would wait forever.
+                drop(own.waiting.take(workspace));
+            }
+        });
+    }
+    match answered.await {
+        Ok(taken) => Ok(taken),
+        // It failed. Each looks on its own, and gets its own error.
+        Err(_) => {
+            inner
+                .at_workspace(workspace, |queue| Box::pin(queue.take_base()))
+                .await
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn those_who_wait_share_the_next_look_and_who_comes_later_does_not() {
+        let (waiting, workspace) = (Waiting::default(), WorkspaceId::generate());
+        let turns = [(); 3].map(|()| waiting.join(workspace).0);
+        assert_eq!(turns, [Turn::First, Turn::Joined, Turn::Joined]);
+        assert_eq!(waiting.join(WorkspaceId::generate()).0, Turn::First);
+        assert_eq!(waiting.take(workspace).len(), 3);
+        assert_eq!(waiting.join(workspace).0, Turn::First);
+    }
+}

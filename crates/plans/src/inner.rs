@@ -1,0 +1,236 @@
+//! What all parts of the service share.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use eventlog::{Log, WallClock};
+use kernel::{Clock, Scope};
+use protocol::{HomeId, PlanId, WorkspaceId};
+
+use process::Tasks;
+use tokio::sync::oneshot;
+
+use crate::base::{Base, Bases};
+use crate::base_request::Waiting;
+use crate::error::PlanError;
+use crate::landing::{Step, StepKind};
+use crate::landing_queue::LandingQueue;
+use crate::log_contents::LogContents;
+use crate::manifest::ManifestId;
+use crate::options::{LandingSteps, PlansSettings};
+use crate::overlaps::OverlapIndex;
+use crate::plan_worker::{CaptureTokens, CommandRuns, OpenSandboxes, PlanWorker};
+use crate::recovery_list::Recovering;
+use crate::rescued::Shelf;
+use crate::root_check::RootChecks;
+use crate::sandbox::Strategies;
+use crate::workers::{Closed, Workers};
+use crate::workspace::StuckLanding;
+use crate::workspaces::Registry;
+
+/// A piece of work at a worker.
+pub(crate) type Doing<'a, R> = Pin<Box<dyn Future<Output = Result<R, PlanError>> + Send + 'a>>;
+
+/// A worker that does nothing as long as this is there.
+#[derive(Debug)]
+pub(crate) struct Hold {
+    _until_dropped: oneshot::Sender<()>,
+}
+
+/// What all parts of the service share.
+#[derive(Debug)]
+pub(crate) struct PlansInner {
+    pub(crate) log: Log,
+    pub(crate) directory: PathBuf,
+    pub(crate) home_id: HomeId,
+    pub(crate) settings: PlansSettings,
+    pub(crate) time: WallClock,
+    /// For waiting.
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) bases: Bases,
+    pub(crate) strategies: Strategies,
+    pub(crate) contents: LogContents,
+    pub(crate) overlaps: OverlapIndex,
+    pub(crate) looks: RootChecks,
+    pub(crate) waiting: Waiting,
+    pub(crate) steps: LandingSteps,
+    pub(crate) tasks: Tasks,
+    pub(crate) scope: Scope,
+    pub(crate) plan_workers: Workers<PlanId, PlanWorker>,
+    pub(crate) open_sandboxes: Arc<OpenSandboxes>,
+    pub(crate) command_runs: CommandRuns,
+    pub(crate) captures: Arc<CaptureTokens>,
+    pub(crate) landing_queues: Workers<WorkspaceId, LandingQueue>,
+    pub(crate) recovering: Recovering,
+    pub(crate) registry: Workers<(), Registry>,
+    pub(crate) stuck: Stuck,
+    pub(crate) notices: Notices,
+}
+
+/// What is weaker about some workspaces, in words; found out once in a life of the daemon.
+#[derive(Debug, Default)]
+pub(crate) struct Notices(
+    // Guards the map; held for one look or one insert.
+    Mutex<HashMap<WorkspaceId, Option<String>>>,
+);
+
+impl Notices {
+    /// What was found out; nothing if nobody has tried yet.
+    pub(crate) fn of(&self, workspace: WorkspaceId) -> Option<Option<String>> {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.get(&workspace).cloned()
+    }
+
+    pub(crate) fn set(&self, workspace: WorkspaceId, notice: Option<String>) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.insert(workspace, notice);
+    }
+}
+
+/// Landings that could not be brought to an end, by workspace. It is only what was last seen: each try finds it out again.
+#[derive(Debug, Default)]
+pub(crate) struct Stuck(
+    // Guards the map; held for one look or one change.
+    Mutex<HashMap<WorkspaceId, StuckLanding>>,
+);
+
+impl Stuck {
+    pub(crate) fn of(&self, workspace: WorkspaceId) -> Option<StuckLanding> {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.get(&workspace).cloned()
+    }
+
+    pub(crate) fn set(&self, workspace: WorkspaceId, stuck: Option<StuckLanding>) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match stuck {
+            Some(stuck) => all.insert(workspace, stuck),
+            None => all.remove(&workspace),
+        };
+    }
+}
+
+impl PlansInner {
+    pub(crate) fn sandboxes(&self) -> PathBuf {
+        self.directory.join("sandboxes")
+    }
+
+    pub(crate) fn staging(&self) -> PathBuf {
+        self.directory.join("staging")
+    }
+
+    /// Where content of others is kept that has no place in a workspace.
+    pub(crate) fn shelf(&self) -> Shelf {
+        Shelf::new(self.directory.join("kept"))
+    }
+
+    /// The file that remembers what the files of a workspace were like.
+    pub(crate) fn stat_cache(&self, workspace: WorkspaceId) -> PathBuf {
+        self.directory.join("workspaces").join(workspace.to_string())
+    }
+
+    /// Does something at the worker of a plan.
+    pub(crate) async fn at_plan<R: Send + 'static>(
+        self: &Arc<Self>,
+        id: PlanId,
+        work: impl for<'a> FnOnce(&'a mut PlanWorker) -> Doing<'a, R> + Send + 'static,
+    ) -> Result<R, PlanError> {
+        let make = || PlanWorker::new(Arc::clone(self), id);
+        self.plan_workers.at(id, make, work).await?
+    }
+
+    /// Keeps the worker of a plan from doing anything until the hold is dropped. Then it looks at the log again.
+    pub(crate) async fn hold(self: &Arc<Self>, id: PlanId) -> Result<Hold, PlanError> {
+        let (begun, has_begun) = oneshot::channel();
+        let (hold, released) = oneshot::channel();
+        let make = || PlanWorker::new(Arc::clone(self), id);
+        self.plan_workers.leave(&id, make, move |worker| {
+            Box::pin(async move {
+                if begun.send(()).is_err() {
+                    return;
+                }
+                // It is never sent: it is dropped.
+                drop(released.await);
+                worker.forget();
+            })
+        });
+        has_begun.await.map_err(|_| PlanError::Closing)?;
+        Ok(Hold { _until_dropped: hold })
+    }
+
+    /// Does something at the worker of a workspace. Whatever is carried out on it, and whatever must not see it half-way,
+    /// is done there.
+    pub(crate) async fn at_workspace<R: Send + 'static>(
+        self: &Arc<Self>,
+        id: WorkspaceId,
+        work: impl for<'a> FnOnce(&'a mut LandingQueue) -> Doing<'a, R> + Send + 'static,
+    ) -> Result<R, PlanError> {
+        let make = || LandingQueue::new(Arc::clone(self), id);
+        self.landing_queues.at(id, make, work).await?
+    }
+
+    /// Does something to the list of workspaces.
+    pub(crate) async fn at_registry<R: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl for<'a> FnOnce(&'a mut Registry) -> Doing<'a, R> + Send + 'static,
+    ) -> Result<R, PlanError> {
+        let make = || Registry::new(Arc::clone(self));
+        self.registry.at((), make, work).await?
+    }
+
+    /// Tells that a step was reached.
+    pub(crate) fn reached(&self, kind: StepKind) {
+        self.steps.0.reached(Step { kind, path: None });
+    }
+
+    /// Makes a base survive a loss of power, while others go on with it.
+    pub(crate) fn settle_base(&self, base: Base) {
+        let bases = self.bases.clone();
+        self.tasks.spawn("settling a base", async move {
+            match blocking(move || bases.settle(&base)).await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => tracing::warn!(%error, "a base may not survive a loss of power"),
+                Err(error) => tracing::debug!(%error, "a base was not settled"),
+            }
+        });
+    }
+
+    /// A base that was made before.
+    pub(crate) async fn base(&self, id: ManifestId) -> Result<Option<Base>, PlanError> {
+        let bases = self.bases.clone();
+        blocking(move || bases.find(id))
+            .await?
+            .map_err(|error| base_error(&error))
+    }
+}
+
+impl From<Closed> for PlanError {
+    fn from(_: Closed) -> Self {
+        Self::Closing
+    }
+}
+
+pub(crate) fn base_error(error: &(dyn std::error::Error + 'static)) -> PlanError {
+    PlanError::Base(with_causes(error))
+}
+
+/// An error with what led to it, in one line.
+pub(crate) fn with_causes(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(deeper) = cause {
+        text = format!("{text}: {deeper}");
+        cause = deeper.source();
+    }
+    text
+}
+
+/// Does something that blocks, where that keeps nobody waiting. *Cancel safety*: dropped half-way, it goes on.
+pub(crate) async fn blocking<R: Send + 'static>(
+    work: impl FnOnce() -> R + Send + 'static,
+) -> Result<R, PlanError> {
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|_| PlanError::Closing)
+}

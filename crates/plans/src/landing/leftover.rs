@@ -1,0 +1,239 @@
+//! What others wrote and what must not be lost with the staging directory.
+
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Seek};
+use std::path::PathBuf;
+
+use crate::entry::Entry;
+use crate::landing::area::{Area, staging};
+use crate::landing::error::LandError;
+use crate::landing::item::{self, Item};
+use crate::landing::journal::Landing;
+use crate::landing::run::{LandingRun, PathState};
+use crate::landing::site::LandingSite;
+use crate::landing::steps::StepKind;
+use crate::path::RelPath;
+use crate::tree::{FileKind, FileStat, TreeError, entry_of_open, stat_of};
+
+/// How much older the time of a content must be than that of the file's last rename, so that the two times alone prove that
+/// it was not written since. The clocks of file systems tick in up to 10 ms.
+const SURELY_OLDER_NS: i128 = 100_000_000;
+
+/// Something that somebody wrote, or had, and that is not in the tree. It is in the staging directory until that is cleaned.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Leftover {
+    /// The path that it belongs to.
+    pub path: RelPath,
+    /// What kind of thing it is.
+    pub kind: FileKind,
+    /// What it is exactly, if it is a file or a symlink.
+    pub entry: Option<Entry>,
+    /// Whether it was at the path before the landing, and was not written meanwhile.
+    pub was_there: bool,
+    /// Where it is in the staging directory.
+    pub(super) at: RelPath,
+}
+
+impl Leftover {
+    /// Its name in the staging directory, which no other thing of the landing has.
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.at.to_string()
+    }
+}
+
+/// Where something is that has to be kept.
+#[derive(Debug)]
+pub enum LeftoverSource {
+    /// At this path, for as long as the call takes.
+    Path(PathBuf),
+    /// In this file, whose last name was just removed. It is at its beginning.
+    File(File),
+}
+
+/// Keeps something that would otherwise go with the staging directory.
+pub type Keep<'a> = dyn FnMut(&Leftover, LeftoverSource) -> io::Result<()> + 'a;
+
+/// How a landing ended.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum EndState {
+    Landed,
+    TakenBack,
+}
+
+pub(super) fn clean(
+    site: &LandingSite<'_>,
+    landing: &Landing,
+    seen: &[Leftover],
+    keep: &mut Keep<'_>,
+) -> Result<(), LandError> {
+    let Some(area) = Area::find(site.tree, site.staging, &landing.id)? else {
+        return Ok(());
+    };
+    let run = LandingRun { site, area: &area };
+    if area.is_complete()? {
+        let failed = |error| staging(area.tree.path(), error);
+        let end = if area.is_back()? {
+            EndState::TakenBack
+        } else {
+            EndState::Landed
+        };
+        let names = run.names().map_err(failed)?;
+        for mut item in item::in_order(landing)? {
+            run.read_notes(&mut item)?;
+            // It was looked at when the outcome was found; what is asked here is whether somebody wrote since.
+            item.out = run.unwritten(&item);
+            for (round, name) in item.names().filter(|(_, name)| names.contains(name.name())) {
+                run.remove_one(&item, (round, name), end, seen, keep)
+                    .map_err(failed)?;
+            }
+        }
+    }
+    run.reached(StepKind::Cleaning, None);
+    area.remove(site.tree)?;
+    run.reached(StepKind::Cleaned, None);
+    Ok(())
+}
+
+impl LandingRun<'_> {
+    fn names(&self) -> Result<HashSet<OsString>, TreeError> {
+        let names = self.area.tree.list(None)?.into_iter();
+        Ok(names.map(|(name, _)| name).collect())
+    }
+
+    /// Everything in the staging directory that is neither what was expected at its path nor what was to be there.
+    pub(super) fn kept(&self, items: &[Item], end: EndState) -> Result<Vec<Leftover>, TreeError> {
+        let names = self.names()?;
+        let mut kept = Vec::new();
+        for item in items {
+            for (round, name) in item.names().filter(|(_, name)| names.contains(name.name())) {
+                kept.extend(self.to_keep(item, (round, &name), end)?);
+            }
+        }
+        Ok(kept)
+    }
+
+    /// RootChecks at one file of the staging directory, removes it, and looks once more: whoever has it open may have written
+    /// between the two. So the time in which a write goes unseen is that of one removal, however large the landing is.
+    fn remove_one(
+        &self,
+        item: &Item,
+        (round, name): (u32, RelPath),
+        end: EndState,
+        seen: &[Leftover],
+        keep: &mut Keep<'_>,
+    ) -> Result<(), TreeError> {
+        let failed = |source| TreeError::Io {
+            what: "keep what was written to",
+            path: item.path.to_string(),
+            source,
+        };
+        let mut open = match self.area.tree.open_file(&name) {
+            Ok(file) => Some(file),
+            Err(TreeError::NotAFile { .. } | TreeError::IsADirectory { .. } | TreeError::NotFound { .. }) => {
+                None
+            }
+            Err(error) => return Err(error),
+        };
+        let before = open.as_ref().map(|file| stat_of(&name, file)).transpose()?;
+        let found = self.to_keep(item, (round, &name), end)?;
+        if let Some(found) = found.as_ref().filter(|found| !seen.contains(found)) {
+            keep(found, LeftoverSource::Path(self.area.tree.through(&name))).map_err(failed)?;
+        }
+        self.reached(StepKind::Removing, Some(&item.path));
+        self.area.tree.remove_all(&name)?;
+        self.reached(StepKind::Removed, Some(&item.path));
+        let (Some(mut file), Some(before)) = (open.take(), before) else {
+            return Ok(());
+        };
+        let after = stat_of(&name, &file)?;
+        let same_times = (before.modified_ns, before.size) == (after.modified_ns, after.size);
+        if same_times && surely_unwritten(&after) {
+            return Ok(());
+        }
+        let entry = entry_of_open(&name, &mut file)?;
+        let is_kept = found.is_some_and(|found| found.entry.as_ref() == Some(&entry));
+        if is_kept || self.is_known(item, &entry, end)? {
+            return Ok(());
+        }
+        let late = Leftover {
+            path: item.path.clone(),
+            kind: FileKind::File,
+            was_there: false,
+            entry: Some(entry),
+            at: name.clone(),
+        };
+        file.rewind().map_err(failed)?;
+        keep(&late, LeftoverSource::File(file)).map_err(failed)
+    }
+
+    /// What must not be lost of something in the staging directory, if anything.
+    fn to_keep(
+        self,
+        item: &Item,
+        (round, name): (u32, &RelPath),
+        end: EndState,
+    ) -> Result<Option<Leftover>, TreeError> {
+        if end == EndState::Landed && round == item.round && self.is_as_seen(item, name)? {
+            return Ok(None);
+        }
+        let Some(PathState { entry, stat }) = self.in_area(name)? else {
+            return Ok(None);
+        };
+        match &entry {
+            // An empty directory is one of ours, or stands for one.
+            Some(Entry::Directory) => return Ok(None),
+            Some(entry) if self.is_known(item, entry, end)? => return Ok(None),
+            _ => {}
+        }
+        let first = item.earlier.first().map_or(&item.before, |(before, _)| before);
+        Ok(Some(Leftover {
+            path: item.path.clone(),
+            kind: stat.kind,
+            was_there: entry.is_some() && entry == *first,
+            entry,
+            at: name.clone(),
+        }))
+    }
+
+    /// Whether nothing is lost with a content: it is ours, or was merged, or is in the tree.
+    fn is_known(&self, item: &Item, entry: &Entry, end: EndState) -> Result<bool, TreeError> {
+        let rounds = || {
+            let present = (&item.before, &item.after);
+            let earlier = item.earlier.iter().map(|(before, after)| (before, after));
+            earlier.chain([present])
+        };
+        let is = |known: &Option<Entry>| known.as_ref() == Some(entry);
+        if rounds().any(|(_, after)| is(after)) {
+            return Ok(true);
+        }
+        match end {
+            EndState::Landed => Ok(rounds().any(|(before, _)| is(before))),
+            EndState::TakenBack => Ok(self.in_tree(&item.path)?.is_some_and(|held| held.is(Some(entry)))),
+        }
+    }
+
+    /// Whether what came out is as it was when it was looked at, as far as times can prove it.
+    fn is_as_seen(&self, item: &Item, name: &RelPath) -> Result<bool, TreeError> {
+        let Some(seen) = item.out.filter(surely_unwritten) else {
+            return Ok(false);
+        };
+        Ok(self.area.tree.stat(name)? == Some(seen))
+    }
+
+    /// What the file system says of what came out, if its times prove that nobody wrote it since.
+    fn unwritten(&self, item: &Item) -> Option<FileStat> {
+        [item.new_name(item.round), item.old_name(item.round)]
+            .iter()
+            .find_map(|name| self.area.tree.stat(name).ok().flatten())
+            .filter(surely_unwritten)
+    }
+}
+
+/// A rename sets the time of the last change and leaves that of the content. If the two are apart, every write since
+/// would have brought them together.
+fn surely_unwritten(stat: &FileStat) -> bool {
+    stat.changed_ns - stat.modified_ns > SURELY_OLDER_NS
+}

@@ -1,0 +1,176 @@
+//! Somebody saved a path at the moment when it was to be replaced: it is merged again.
+
+use bytes::Bytes;
+use eventlog::BlobId;
+
+use crate::contents::TEXT_LIMIT_BYTES;
+use crate::entry::Entry;
+use crate::landing::item::{Item, Operation};
+use crate::landing::run::{LandingRun, PathState, Stop, in_the_way};
+use crate::landing::steps::StepKind;
+use crate::merge::{Conflict, ConflictKind, Effect};
+use crate::path::RelPath;
+use crate::tree::{FileKind, TreeError};
+
+/// How often a path is merged again. Who saves in every one of so many instants would do so for ever.
+const ROUNDS: u32 = 5;
+
+/// Merges again what somebody has saved meanwhile.
+pub trait Remerge: Send + Sync {
+    /// What is to be at the path, now that this was found there; `None` if nothing was. It may block.
+    ///
+    /// # Errors
+    /// It cannot be merged. Then everything is taken back.
+    fn again(&self, path: &RelPath, found: Option<&SavedMeanwhile>) -> Result<Remerged, Box<Conflict>>;
+}
+
+/// A file or symlink that somebody has saved meanwhile.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct SavedMeanwhile {
+    /// What it is.
+    pub entry: Entry,
+    /// Its content, if it is a file of at most [`TEXT_LIMIT_BYTES`].
+    pub content: Option<Bytes>,
+}
+
+/// What a merge came to.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Remerged {
+    /// What is to be at the path.
+    pub after: Option<Entry>,
+    /// Its content, if it is a new one.
+    pub made: Option<Bytes>,
+}
+
+/// Merges nothing: whatever somebody has saved meanwhile is a conflict.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoRemerge;
+
+impl Remerge for NoRemerge {
+    fn again(&self, path: &RelPath, found: Option<&SavedMeanwhile>) -> Result<Remerged, Box<Conflict>> {
+        Err(Box::new(Conflict {
+            path: path.clone(),
+            kind: ConflictKind::Moving,
+            base: None,
+            ours: found.map(|found| found.entry.clone()),
+            theirs: None,
+            other: None,
+            hunks: Vec::new(),
+        }))
+    }
+}
+
+impl LandingRun<'_> {
+    /// RootChecks at what is at the path now, and makes the effect one that begins with it.
+    pub(super) fn again(&self, item: &mut Item) -> Result<(), Stop> {
+        let held = self.in_tree(&item.path)?;
+        if item.round == ROUNDS {
+            return Err(in_the_way(item, ConflictKind::Moving, held.as_ref()));
+        }
+        let is_directory = |held: &PathState| held.stat.kind == FileKind::Directory;
+        if item.after == Some(Entry::Directory) && held.as_ref().is_some_and(is_directory) {
+            // Somebody was faster, and may have put something into it.
+            return self.let_be(item, Some(Entry::Directory));
+        }
+        let found = match held {
+            None => None,
+            Some(held) => Some(self.found(item, &held)?),
+        };
+        let directory = |entry: &Option<&Entry>| matches!(entry, Some(Entry::Directory));
+        let entry = found.as_ref().map(|found| &found.entry);
+        if entry == item.before.as_ref() {
+            // It was something else for an instant, or was written and written back.
+            let after = item.after.clone();
+            return self.next(item, entry.cloned(), after, None);
+        }
+        if entry == item.after.as_ref() {
+            let entry = entry.cloned();
+            return self.next(item, entry.clone(), entry, None);
+        }
+        if [entry, item.before.as_ref(), item.after.as_ref()]
+            .iter()
+            .any(directory)
+        {
+            let held = self.in_tree(&item.path)?;
+            return Err(in_the_way(item, ConflictKind::DirectoryAndFile, held.as_ref()));
+        }
+        let Remerged { after, made } = self
+            .site
+            .remerge
+            .again(&item.path, found.as_ref())
+            .map_err(Stop::Conflict)?;
+        self.next(item, found.map(|found| found.entry), after, made.as_ref())
+    }
+
+    /// The effect turns out to be done already, or not to be wanted any more.
+    pub(super) fn let_be(&self, item: &mut Item, entry: Option<Entry>) -> Result<(), Stop> {
+        self.next(item, entry.clone(), entry, None)
+    }
+
+    /// Writes down that the effect is another one from now on, and has it staged before that.
+    fn next(
+        &self,
+        item: &mut Item,
+        before: Option<Entry>,
+        after: Option<Entry>,
+        made: Option<&Bytes>,
+    ) -> Result<(), Stop> {
+        let round = item.round + 1;
+        let effect = Effect {
+            path: item.path.clone(),
+            before,
+            after,
+        };
+        if let Some(after) = effect.after.as_ref().filter(|_| effect.before != effect.after) {
+            let name = item.new_name(round);
+            // A kill may have left it there, without the note.
+            self.area.tree.remove_all(&name)?;
+            if let Some(file) = self.stage_one(&name, after, made)? {
+                file.sync_all().map_err(|source| TreeError::Io {
+                    what: "sync",
+                    path: name.to_string(),
+                    source,
+                })?;
+            }
+            self.reached(StepKind::AgainStaged, Some(&item.path));
+        }
+        let note = serde_json::to_vec(&effect).map_err(|error| TreeError::Io {
+            what: "write down the effect on",
+            path: item.path.to_string(),
+            source: error.into(),
+        })?;
+        self.area.note(&item.note_name(round), &note)?;
+        item.next_round(effect.before, effect.after);
+        self.reached(StepKind::AgainNoted, Some(&item.path));
+        Ok(())
+    }
+
+    /// What was found, with a content that is surely the one that its entry names.
+    fn found(&self, item: &Item, held: &PathState) -> Result<SavedMeanwhile, Stop> {
+        let Some(entry) = held.entry.clone() else {
+            let kind = match item.operation() {
+                Operation::DeleteDirectory | Operation::ReplaceDirectory => ConflictKind::DirectoryAndFile,
+                _ if held.stat.kind == FileKind::Directory => ConflictKind::DirectoryAndFile,
+                _ => ConflictKind::Type,
+            };
+            return Err(in_the_way(item, kind, Some(held)));
+        };
+        let Entry::File { size, mode, .. } = entry else {
+            return Ok(SavedMeanwhile { entry, content: None });
+        };
+        if size > TEXT_LIMIT_BYTES {
+            return Ok(SavedMeanwhile { entry, content: None });
+        }
+        match self.site.tree.read(&item.path, TEXT_LIMIT_BYTES) {
+            Ok(content) => {
+                let (hash, size) = (BlobId::of(&content), content.len() as u64);
+                Ok(SavedMeanwhile {
+                    entry: Entry::File { hash, size, mode },
+                    content: Some(content.into()),
+                })
+            }
+            // It moved again. The next exchange sees what it is; here it is as it was found.
+            Err(_) => Ok(SavedMeanwhile { entry, content: None }),
+        }
+    }
+}

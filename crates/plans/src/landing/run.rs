@@ -1,0 +1,109 @@
+//! What every step of a landing works with.
+
+use crate::entry::Entry;
+use crate::landing::area::Area;
+use crate::landing::item::Item;
+use crate::landing::site::LandingSite;
+use crate::landing::steps::{Step, StepKind};
+use crate::merge::{Conflict, ConflictKind};
+use crate::path::RelPath;
+use crate::tree::{FileKind, FileStat, Tree, TreeError};
+
+/// The tree and the staging directory of one landing.
+#[derive(Clone, Copy)]
+pub(super) struct LandingRun<'a> {
+    pub(super) site: &'a LandingSite<'a>,
+    pub(super) area: &'a Area,
+}
+
+/// Something that was found at a path.
+#[derive(Debug)]
+pub(super) struct PathState {
+    /// What it is; `None` for a directory with something in it, and for what is neither file, symlink nor directory. Those
+    /// are never ours.
+    pub(super) entry: Option<Entry>,
+    pub(super) stat: FileStat,
+}
+
+/// Why a landing does not go on.
+#[derive(Debug)]
+pub(super) enum Stop {
+    Conflict(Box<Conflict>),
+    Failed(TreeError),
+}
+
+impl From<TreeError> for Stop {
+    fn from(error: TreeError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl LandingRun<'_> {
+    pub(super) fn reached(&self, kind: StepKind, path: Option<&RelPath>) {
+        self.site.steps.reached(Step { kind, path });
+    }
+
+    /// What is in the staging directory under a name.
+    pub(super) fn in_area(&self, name: &RelPath) -> Result<Option<PathState>, TreeError> {
+        held(&self.area.tree, name)
+    }
+
+    /// What is in the tree at a path.
+    pub(super) fn in_tree(&self, path: &RelPath) -> Result<Option<PathState>, TreeError> {
+        held(self.site.tree, path)
+    }
+}
+
+impl PathState {
+    pub(super) fn is(&self, entry: Option<&Entry>) -> bool {
+        self.entry.is_some() && self.entry.as_ref() == entry
+    }
+
+    /// Whether it is the very same file, whatever is in it by now.
+    pub(super) fn is_same_file(&self, other: &Self) -> bool {
+        (self.stat.device, self.stat.inode) == (other.stat.device, other.stat.inode)
+    }
+}
+
+fn held(tree: &Tree, path: &RelPath) -> Result<Option<PathState>, TreeError> {
+    match tree.look(path) {
+        Ok(None) => Ok(None),
+        Ok(Some((Entry::Directory, stat))) => match tree.list(Some(path)) {
+            Ok(names) => Ok(Some(PathState {
+                entry: names.is_empty().then_some(Entry::Directory),
+                stat,
+            })),
+            Err(error) if error.is_absence() => Ok(None),
+            Err(error) => Err(error),
+        },
+        Ok(Some((entry, stat))) => Ok(Some(PathState {
+            entry: Some(entry),
+            stat,
+        })),
+        Err(TreeError::NotAFile { .. } | TreeError::IsADirectory { .. }) => {
+            Ok(tree.stat(path)?.map(|stat| PathState { entry: None, stat }))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Somebody is in the way of an item.
+pub(super) fn in_the_way(item: &Item, kind: ConflictKind, ours: Option<&PathState>) -> Stop {
+    let (base, theirs) = match item.earlier.first() {
+        Some(first) => first.clone(),
+        None => (item.before.clone(), item.after.clone()),
+    };
+    let ours = ours.and_then(|held| match held.stat.kind {
+        FileKind::Directory => Some(Entry::Directory),
+        FileKind::File | FileKind::Symlink | FileKind::Special => held.entry.clone(),
+    });
+    Stop::Conflict(Box::new(Conflict {
+        path: item.path.clone(),
+        kind,
+        base,
+        ours,
+        theirs,
+        other: None,
+        hunks: Vec::new(),
+    }))
+}

@@ -1,0 +1,263 @@
+//! A landing that can neither be finished nor taken back is set aside: what it holds is kept, and nobody waits for it any more.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use eventlog::{Commit, Write};
+use protocol::PlanId;
+
+use super::LandingQueue;
+use super::begin::{ActiveLanding, ground, in_one_line, land_error, plan_write};
+use super::rescue::{About, Keeping};
+use super::stored;
+use crate::answers::{Repair, RepairEnd, Repaired, Unapplied};
+use crate::collect::own_plans;
+use crate::error::PlanError;
+use crate::inner::blocking;
+use crate::landing::{self, AbandonedLanding, LeftoverSource};
+use crate::landings::LandingState;
+use crate::path::RelPath;
+use crate::plan::{Actor, Attempt};
+use crate::rescued::{RescueReason, Rescued, RescuedKind, RescuedRecord, Source};
+use crate::state;
+use crate::store;
+use crate::streams;
+use crate::workspace::{StuckLanding, Workspace};
+use crate::workspaces;
+
+impl LandingQueue {
+    /// Brings a landing that was left half-way to its end, or sets it aside.
+    pub(crate) async fn repair(&mut self, how: Repair) -> Result<Repaired, PlanError> {
+        let workspace = workspaces::get(&self.inner, self.id).await?;
+        let plain = |end, rescued| Repaired {
+            end,
+            rescued,
+            changed: Vec::new(),
+        };
+        let Some(id) = workspace.record.landing.clone() else {
+            return Ok(plain(RepairEnd::Nothing, Vec::new()));
+        };
+        let error = match self.recover_landing(&workspace, &id).await {
+            Ok(recovered) => {
+                let end = match recovered.state {
+                    LandingState::Done => RepairEnd::Finished,
+                    _ => RepairEnd::TakenBack,
+                };
+                return Ok(plain(end, recovered.rescued));
+            }
+            Err(error @ (PlanError::LandingStuck { .. } | PlanError::WorkspaceGone { .. })) => error,
+            Err(error) => return Err(error),
+        };
+        let stuck = self.what_is_stuck(&id, &error);
+        match how {
+            Repair::Recover => Ok(plain(RepairEnd::Stuck(stuck), Vec::new())),
+            Repair::Abort => self.set_aside(&workspace, stuck).await,
+        }
+    }
+
+    /// Frees a plan from a landing that was left half-way, so that it can be given up.
+    pub(crate) async fn release(&mut self, work: Unapplied) -> Result<(), PlanError> {
+        let how = match work {
+            Unapplied::Keep => Repair::Recover,
+            Unapplied::GiveUp => Repair::Abort,
+        };
+        let workspace = workspaces::get(&self.inner, self.id).await?;
+        match self.repair(how).await?.end {
+            RepairEnd::Stuck(stuck) => Err(PlanError::LandingStuck {
+                root: workspace.record.root,
+                why: stuck.why,
+            }),
+            RepairEnd::Nothing | RepairEnd::Finished | RepairEnd::TakenBack | RepairEnd::SetAside(_) => {
+                Ok(())
+            }
+        }
+    }
+
+    fn what_is_stuck(&self, id: &str, error: &PlanError) -> StuckLanding {
+        self.inner.stuck.of(self.id).unwrap_or(StuckLanding {
+            landing: id.to_owned(),
+            what: None,
+            plans: Vec::new(),
+            since: None,
+            why: in_one_line(error),
+        })
+    }
+
+    /// Keeps everything that a landing holds, writes down that it is given up, and removes what was staged.
+    async fn set_aside(&self, workspace: &Workspace, stuck: StuckLanding) -> Result<Repaired, PlanError> {
+        let begun = self.begun_before(workspace, &stuck.landing).await;
+        let kept = match &begun {
+            Ok(begun) => self.keep_rest(begun).await,
+            Err(error) => Err(PlanError::Base(in_one_line(error))),
+        };
+        let (rescued, changed) = match kept {
+            Ok(kept) => kept,
+            Err(PlanError::Closing) => return Err(PlanError::Closing),
+            Err(error) => {
+                tracing::warn!(landing = %stuck.landing, %error, "it is kept as it is staged");
+                (self.keep_staged_whole(workspace, &stuck).await?, Vec::new())
+            }
+        };
+        let plans = self.commit_set_aside(workspace, &stuck).await?;
+        self.inner.stuck.set(self.id, None);
+        for plan in plans {
+            let looked = self.inner.at_plan(plan, |worker| {
+                Box::pin(async move {
+                    worker.snapshot().await?;
+                    worker.publish();
+                    Ok(())
+                })
+            });
+            looked.await?;
+        }
+        if let Ok(begun) = &begun
+            && let Err(error) = self.remove_staged(begun).await
+        {
+            tracing::warn!(landing = %stuck.landing, %error, "what was staged command_runs behind");
+        }
+        self.remove_staged_by_name(workspace, &stuck.landing).await;
+        Ok(Repaired {
+            end: RepairEnd::SetAside(stuck),
+            rescued,
+            changed,
+        })
+    }
+
+    /// Keeps what is in the staging directory and nowhere else, piece by piece.
+    async fn keep_rest(&self, begun: &ActiveLanding) -> Result<(Vec<Rescued>, Vec<RelPath>), PlanError> {
+        let (inner, place, landing) = (
+            Arc::clone(&self.inner),
+            begun.place.clone(),
+            begun.landing.clone(),
+        );
+        let about = About {
+            why: Some(RescueReason::SetAside),
+            ..self.about(begun)
+        };
+        let kept = blocking(move || {
+            let (contents, staging) = (inner.contents.clone(), inner.staging());
+            place.with_tree(|tree| {
+                let again = landing::NoRemerge;
+                let ground = ground(tree, &staging, (&contents, &again), &*inner.steps.0);
+                let AbandonedLanding { kept, changed } = ground.look_at_rest(&landing).map_err(land_error)?;
+                let mut keeping = Keeping::new(inner.shelf(), about)?;
+                for kept in &kept {
+                    ground
+                        .with_kept(&landing.id, kept, |path| {
+                            keeping.keep(kept, LeftoverSource::Path(path))
+                        })
+                        .map_err(land_error)?;
+                }
+                Ok::<_, PlanError>((keeping.rescued, changed))
+            })
+        });
+        kept.await??
+    }
+
+    /// Keeps the staging directory as it is, in one piece: the tree, the log or a note in it cannot be read.
+    async fn keep_staged_whole(
+        &self,
+        workspace: &Workspace,
+        stuck: &StuckLanding,
+    ) -> Result<Vec<Rescued>, PlanError> {
+        let name = format!("{}/{}", landing::INSIDE, stuck.landing);
+        let record = RescuedRecord {
+            workspace: self.id,
+            root: workspace.record.root.display().to_string(),
+            what: stuck.what.unwrap_or(Attempt::Apply),
+            landing: stuck.landing.clone(),
+            name: name.clone(),
+            plans: stuck.plans.clone(),
+            path: RelPath::from_bytes(name.as_bytes())?,
+            kind: RescuedKind::Directory,
+            entry: None,
+            why: RescueReason::SetAside,
+            since: self.inner.time.now(),
+        };
+        let places = self.staged_at(workspace, &stuck.landing);
+        let shelf = self.inner.shelf();
+        let kept = blocking(move || {
+            let mut rescued = Vec::new();
+            for place in places.iter().filter(|place| place.is_dir()) {
+                let known = shelf.list()?.rescued;
+                let shelved = shelf.put(&known, record.clone(), Source::At(place.clone()))?;
+                rescued.push(shelved.into_rescued());
+            }
+            Ok(rescued)
+        });
+        kept.await?.map_err(|source| PlanError::Io {
+            what: "keeping what was staged".to_owned(),
+            source,
+        })
+    }
+
+    /// Where a landing on a workspace may have been staged.
+    fn staged_at(&self, workspace: &Workspace, id: &str) -> [std::path::PathBuf; 2] {
+        let inside = Path::new(landing::INSIDE).join(id);
+        [self.inner.staging().join(id), workspace.record.root.join(inside)]
+    }
+
+    /// Removes what was staged. If that is not possible, it is events: everything in it that matters is kept.
+    async fn remove_staged_by_name(&self, workspace: &Workspace, id: &str) {
+        let places = self.staged_at(workspace, id);
+        let removed = blocking(move || {
+            for place in places.iter().filter(|place| place.is_dir()) {
+                if let Err(error) = std::fs::remove_dir_all(place) {
+                    tracing::warn!(path = %place.display(), %error, "what was staged for a landing that was set aside command_runs behind");
+                }
+            }
+        });
+        if let Err(error) = removed.await {
+            tracing::debug!(%error, "what was staged command_runs until the next start");
+        }
+    }
+
+    /// One commit for the landing, the workspace, the plans and the parent.
+    async fn commit_set_aside(
+        &self,
+        workspace: &Workspace,
+        stuck: &StuckLanding,
+    ) -> Result<Vec<PlanId>, PlanError> {
+        let (now, id) = (self.inner.time.now(), stuck.landing.as_str());
+        let mut free = workspace.record.clone();
+        free.landing = None;
+        let mut writes = vec![Write {
+            stream: streams::workspace_stream(self.id)?,
+            expected: workspace.version,
+            head: Some(streams::workspace_head(&free)?),
+            events: Vec::new(),
+        }];
+        let mut named: BTreeSet<PlanId> = own_plans(&self.inner).await?.iter().map(|plan| plan.id).collect();
+        let by: Actor = match stored::stored(&self.inner.log, id).await {
+            Ok((version, mut record)) => {
+                record.state = LandingState::SetAside;
+                let by = Arc::clone(&record.by);
+                named.extend(record.plans.iter().copied().chain(record.parent));
+                writes.push(Write {
+                    stream: streams::landing_stream(id)?,
+                    expected: version,
+                    head: Some(streams::landing_head(&record)?),
+                    events: Vec::new(),
+                });
+                by
+            }
+            // There is nothing to write it to.
+            Err(_) => Arc::from("unknown"),
+        };
+        // Whoever says that it takes part is freed, also if the landing itself cannot be read any more.
+        let mut freed = Vec::new();
+        for plan in named {
+            let plan = match store::plan(&self.inner.log, plan).await {
+                Ok(plan) if plan.record.landing.as_deref() == Some(id) => plan,
+                Ok(_) | Err(PlanError::NotFound(_)) => continue,
+                Err(error) => return Err(error),
+            };
+            let (next, events) = state::set_aside(&plan.record, (stuck.what, &by), &stuck.why, now);
+            writes.push(plan_write(&plan, &next, events)?);
+            freed.push(plan.id);
+        }
+        self.inner.log.commit(Commit::all(writes)).await?;
+        Ok(freed)
+    }
+}

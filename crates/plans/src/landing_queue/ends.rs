@@ -1,0 +1,440 @@
+//! How a landing ends: what became of it is committed, and then what was staged goes.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use eventlog::{Commit, Write};
+use protocol::{OutcomeKind, PlanState};
+
+use super::LandingQueue;
+use super::begin::{ActiveLanding, plan_write, tree_error};
+use super::outcome::outcome_paths;
+use super::recover::Recovered;
+use super::rescue::{rescued_events, rescued_note};
+use super::stored;
+use super::target::LandingTarget;
+use crate::answers::LandingOutcome;
+use crate::entry::Entry;
+use crate::error::PlanError;
+use crate::git_commit;
+use crate::inner::blocking;
+use crate::landing::{LandingEnd, Leftover, StepKind, WhyRolledBack};
+use crate::landings::LandingState;
+use crate::log_contents::{self, Source};
+use crate::merge::{Conflict, Effect};
+use crate::path::RelPath;
+use crate::plan::{Attempt, Landed, Plan, Refused};
+use crate::rescued::Rescued;
+use crate::state;
+use crate::store;
+use crate::streams;
+use crate::workspace::Workspace;
+
+/// What is events of an end beside its outcome.
+struct EndReport {
+    plans: Vec<Plan>,
+    rescued: Vec<Rescued>,
+}
+
+impl LandingQueue {
+    /// Ends a landing whose outcome is known, and answers.
+    pub(super) async fn end(
+        &self,
+        workspace: &Workspace,
+        (begun, outcome): (ActiveLanding, LandingEnd),
+    ) -> Result<LandingOutcome, PlanError> {
+        let combined = begun.combined.clone();
+        match outcome {
+            LandingEnd::Landed { effects, kept } => {
+                let message = begun.written.record.commit.clone();
+                let told = self.end_landed(begun, &effects, kept).await?;
+                let mut answer = LandingOutcome {
+                    kind: OutcomeKind::Done,
+                    plans: told.plans,
+                    paths: outcome_paths(&effects, &combined),
+                    conflicts: Vec::new(),
+                    commit: None,
+                    commit_failed: None,
+                    notes: told.rescued.iter().map(rescued_note).collect(),
+                };
+                if let Some(message) = message {
+                    self.commit_to_git(workspace, message, &effects, &mut answer)
+                        .await?;
+                }
+                Ok(answer)
+            }
+            LandingEnd::TakenBack { why, kept } => {
+                let conflicts = conflicts(&why);
+                let told = self.end_rolled_back(begun, conflicts.clone(), kept).await?;
+                if let WhyRolledBack::Failed(error) = why {
+                    return Err(tree_error(error));
+                }
+                Ok(LandingOutcome {
+                    kind: OutcomeKind::Conflicted,
+                    plans: told.plans,
+                    paths: Vec::new(),
+                    conflicts,
+                    commit: None,
+                    commit_failed: None,
+                    notes: told.rescued.iter().map(rescued_note).collect(),
+                })
+            }
+        }
+    }
+
+    /// Ends a landing that an earlier life has left, and says what became of it.
+    pub(super) async fn end_recovered(
+        &self,
+        begun: ActiveLanding,
+        outcome: LandingEnd,
+    ) -> Result<Recovered, PlanError> {
+        let (state, told) = match outcome {
+            LandingEnd::Landed { effects, kept } => {
+                (LandingState::Done, self.end_landed(begun, &effects, kept).await?)
+            }
+            LandingEnd::TakenBack { why, kept } => {
+                let told = self.end_rolled_back(begun, conflicts(&why), kept).await?;
+                (LandingState::TakenBack, told)
+            }
+        };
+        Ok(Recovered {
+            state,
+            rescued: told.rescued,
+        })
+    }
+
+    async fn end_landed(
+        &self,
+        mut begun: ActiveLanding,
+        effects: &[Effect],
+        kept: Vec<Leftover>,
+    ) -> Result<EndReport, PlanError> {
+        self.correct(&mut begun, effects).await?;
+        let mut rescued = self.save_kept(&begun, &kept).await?;
+        let events = rescued_events(&begun, &rescued);
+        let record = begun.written.record.clone();
+        let (state, what) = match (record.what, record.changeset) {
+            (Attempt::Apply | Attempt::Refresh, _) => (PlanState::Applied, "applied"),
+            // The rest of the plan is still in the workspace.
+            (Attempt::Undo, Some(_)) => (PlanState::Applied, "a changeset taken back"),
+            (Attempt::Undo, None) => (PlanState::Undone, "taken back"),
+        };
+        let count = outcome_paths(effects, &HashSet::new()).len();
+        let s = if count == 1 { "" } else { "s" };
+        let text = format!("{what}: {count} file{s}");
+        let landing = begun.landing.id.to_string();
+        let plans = self
+            .commit_end(&begun, LandingState::Done, |number, plan, now| {
+                let landed = match (&record.changeset, &plan.record.landed) {
+                    // What the whole apply did is what an undo of the plan takes back.
+                    (Some(_), Some(landed)) => landed.clone(),
+                    _ => Landed {
+                        landing: landing.clone(),
+                        number,
+                        commit: None,
+                        commit_wanted: record.commit.clone(),
+                    },
+                };
+                let (next, mut happened) = state::landed(
+                    &plan.record,
+                    (record.what, &record.by),
+                    (state, landed),
+                    text.clone(),
+                    now,
+                );
+                happened.extend(events.clone());
+                (next, happened)
+            })
+            .await?;
+        begun.holds.clear();
+        rescued.extend(self.finish(&begun, kept).await?);
+        Ok(EndReport { plans, rescued })
+    }
+
+    async fn end_rolled_back(
+        &self,
+        mut begun: ActiveLanding,
+        conflicts: Vec<Conflict>,
+        kept: Vec<Leftover>,
+    ) -> Result<EndReport, PlanError> {
+        let mut rescued = self.save_kept(&begun, &kept).await?;
+        let events = rescued_events(&begun, &rescued);
+        let record = begun.written.record.clone();
+        let plans = self
+            .commit_end(&begun, LandingState::TakenBack, |_, plan, now| {
+                let refused = Refused {
+                    what: record.what,
+                    by: Arc::clone(&record.by),
+                    at: now,
+                    conflicts: conflicts.clone(),
+                };
+                let (next, mut happened) = state::refused(&plan.record, refused, now);
+                happened.extend(events.clone());
+                (next, happened)
+            })
+            .await?;
+        begun.holds.clear();
+        rescued.extend(self.finish(&begun, kept).await?);
+        Ok(EndReport { plans, rescued })
+    }
+
+    /// Writes down what was carried out in another way than was planned.
+    async fn correct(&self, begun: &mut ActiveLanding, effects: &[Effect]) -> Result<(), PlanError> {
+        let planned = begun.done.effects.iter().map(|effect| (&effect.path, effect));
+        let planned: HashMap<&RelPath, &Effect> = planned.collect();
+        let other: Vec<Effect> = effects
+            .iter()
+            .filter(|effect| planned.get(&effect.path) != Some(effect))
+            .cloned()
+            .collect();
+        if other.is_empty() {
+            return Ok(());
+        }
+        self.keep_contents_of(begun, &other).await?;
+        stored::correct(&self.inner.log, &mut begun.written, None, &other).await?;
+        if begun.done.each.len() > 1 {
+            for effect in &other {
+                let touches = |effects: &Vec<Effect>| effects.iter().any(|known| known.path == effect.path);
+                if let Some(plan) = begun.done.each.iter().rposition(touches) {
+                    let plan = u32::try_from(plan).unwrap_or(u32::MAX);
+                    stored::correct(
+                        &self.inner.log,
+                        &mut begun.written,
+                        Some(plan),
+                        std::slice::from_ref(effect),
+                    )
+                    .await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts contents into the log that were merged while the landing was carried out, or saved by others before.
+    async fn keep_contents_of(&self, begun: &ActiveLanding, effects: &[Effect]) -> Result<(), PlanError> {
+        let files: Vec<RelPath> = effects
+            .iter()
+            .filter(|effect| effect.after.as_ref().and_then(Entry::content).is_some())
+            .map(|effect| effect.path.clone())
+            .collect();
+        // No more are open at a time than are put together.
+        for some in files.chunks(log_contents::PUT_TOGETHER) {
+            let (place, paths) = (begun.place.clone(), some.to_vec());
+            let opened = blocking(move || {
+                place.with_tree(|tree| {
+                    let open = |path| tree.open_file(path).ok();
+                    paths.iter().filter_map(open).collect::<Vec<_>>()
+                })
+            });
+            let sources = opened.await??.into_iter().map(|file| {
+                let open = move || Ok(file);
+                (None, Source::File(Box::new(open)))
+            });
+            log_contents::put_all(&self.inner.log, sources.collect()).await?;
+        }
+        Ok(())
+    }
+
+    /// One commit for the landing, the workspace, the plans and the parent.
+    async fn commit_end(
+        &self,
+        begun: &ActiveLanding,
+        end: LandingState,
+        step: impl Fn(u32, &Plan, eventlog::UnixMs) -> (crate::plan::Record, Vec<crate::streams::PlanEvent>),
+    ) -> Result<Vec<Plan>, PlanError> {
+        self.inner.reached(StepKind::Ending);
+        let now = self.inner.time.now();
+        let mut record = begun.written.record.clone();
+        record.state = end;
+        let mut writes = vec![Write {
+            stream: streams::landing_stream(begun.landing.id.as_str())?,
+            expected: begun.written.version,
+            head: Some(streams::landing_head(&record)?),
+            events: Vec::new(),
+        }];
+        // While the landing is on, nobody else writes these: each says so itself.
+        let workspace = crate::workspaces::get(&self.inner, self.id).await?;
+        let mut free = workspace.record.clone();
+        free.landing = None;
+        writes.push(Write {
+            stream: streams::workspace_stream(self.id)?,
+            expected: workspace.version,
+            head: Some(streams::workspace_head(&free)?),
+            events: Vec::new(),
+        });
+        let mut plans = Vec::new();
+        for (number, plan) in (0..).zip(&record.plans) {
+            let plan = store::plan(&self.inner.log, *plan).await?;
+            let (next, events) = step(number, &plan, now);
+            writes.push(plan_write(&plan, &next, events)?);
+            plans.push((plan.id, next));
+        }
+        if let LandingTarget::Parent(parent, _) = &begun.place {
+            let parent = store::plan(&self.inner.log, *parent).await?;
+            let mut next = parent.record.clone();
+            next.landing = None;
+            next.changed_at = now;
+            let events = match (end, record.what) {
+                (LandingState::Done, Attempt::Apply) => {
+                    vec![crate::streams::PlanEvent::new("child_merged", &record.by, "")]
+                }
+                _ => Vec::new(),
+            };
+            writes.push(plan_write(&parent, &next, events)?);
+        }
+        let count = plans.len();
+        let committed = self.inner.log.commit(Commit::all(writes)).await?;
+        self.inner.reached(StepKind::Ended);
+        let versions = committed.iter().skip(2).take(count);
+        let answer = plans
+            .into_iter()
+            .zip(versions)
+            .map(|((id, record), committed)| Plan {
+                id,
+                version: committed.version,
+                record,
+            });
+        Ok(answer.collect())
+    }
+
+    /// After the commit: the plans' workers look again, the parent records what came, and what was staged goes. What had to be
+    /// kept of that.
+    pub(super) async fn finish(
+        &self,
+        begun: &ActiveLanding,
+        kept: Vec<Leftover>,
+    ) -> Result<Vec<Rescued>, PlanError> {
+        for plan in &begun.written.record.plans {
+            // Whether it still stands in anybody's way may have changed.
+            let looked = self.inner.at_plan(*plan, |worker| {
+                Box::pin(async move {
+                    worker.snapshot().await?;
+                    worker.publish();
+                    Ok(())
+                })
+            });
+            looked.await?;
+        }
+        if let (LandingTarget::Parent(parent, _), Some(run_id)) = (&begun.place, begun.run_id.clone()) {
+            let recorded = self.inner.at_plan(*parent, move |worker| {
+                Box::pin(async move {
+                    worker.snapshot().await?;
+                    worker.end_command(&run_id).await
+                })
+            });
+            recorded.await?;
+        }
+        self.clean(begun, kept).await
+    }
+
+    /// Makes a git commit of what was applied. If that is not possible although it was before, the apply stands, and the
+    /// answer says why there is no commit.
+    async fn commit_to_git(
+        &self,
+        workspace: &Workspace,
+        message: String,
+        effects: &[Effect],
+        answer: &mut LandingOutcome,
+    ) -> Result<(), PlanError> {
+        let is_file = |entry: &Option<Entry>| entry.as_ref().is_some_and(|entry| !entry.is_directory());
+        let paths = effects
+            .iter()
+            .filter(|effect| is_file(&effect.before) || is_file(&effect.after));
+        let paths: Vec<RelPath> = paths.map(|effect| effect.path.clone()).collect();
+        let root = workspace.record.root.clone();
+        let made = blocking(move || git_commit::commit_paths(&root, &paths, &message, None)).await?;
+        let mut id = None;
+        match made {
+            Ok(commit) => {
+                let staged = commit.still_staged.iter();
+                answer
+                    .notes
+                    .extend(staged.map(|path| format!("what you had staged of `{path}` is still staged")));
+                answer.notes.extend(
+                    commit
+                        .index_left
+                        .map(|why| format!("your index was not brought up to date: {why}")),
+                );
+                id = Some(commit.id);
+            }
+            // What was applied is in HEAD already.
+            Err(error @ git_commit::GitCommitError::Nothing) => {
+                answer.notes.push(format!("no git commit was made: {error}"));
+            }
+            Err(error) => answer.commit_failed = Some(error.to_string()),
+        }
+        for plan in &mut answer.plans {
+            *plan = self.keep_commit(plan.id, id.clone()).await?;
+        }
+        answer.commit = id;
+        Ok(())
+    }
+
+    /// Makes the git commits of applied plans that an earlier life did not come to make. What became of each, in a sentence.
+    pub(crate) async fn commit_left(&mut self, plans: Vec<Plan>) -> Result<Vec<String>, PlanError> {
+        let workspace = self.workspace().await?;
+        let mut notes = Vec::new();
+        let mut by_landing: BTreeMap<String, (String, Vec<Plan>)> = BTreeMap::new();
+        for plan in plans {
+            let Some(landed) = plan.record.landed.clone() else {
+                continue;
+            };
+            let Some(message) = landed.commit_wanted else {
+                continue;
+            };
+            let (_, together) = by_landing.entry(landed.landing).or_insert((message, Vec::new()));
+            together.push(plan);
+        }
+        for (landing, (message, plans)) in by_landing {
+            let count = stored::stored(&self.inner.log, &landing).await?.1.plans.len();
+            let done = stored::done(&self.inner.log, &landing, count).await?;
+            let mut answer = LandingOutcome {
+                kind: OutcomeKind::Done,
+                plans,
+                paths: Vec::new(),
+                conflicts: Vec::new(),
+                commit: None,
+                commit_failed: None,
+                notes: Vec::new(),
+            };
+            self.commit_to_git(&workspace, message, &done.effects, &mut answer)
+                .await?;
+            let root = workspace.record.root.display();
+            notes.push(match (&answer.commit, answer.commit_failed) {
+                (Some(commit), _) => format!("what was applied to {root} is committed now, as {commit}"),
+                (None, Some(why)) => {
+                    format!("what was applied to {root} is not committed; commit it with `git commit`: {why}")
+                }
+                (None, None) => format!("what was applied to {root} was committed before"),
+            });
+        }
+        Ok(notes)
+    }
+
+    /// Writes down which commit was made of a plan, or that none will be.
+    async fn keep_commit(&self, plan: protocol::PlanId, commit: Option<String>) -> Result<Plan, PlanError> {
+        let kept = self.inner.at_plan(plan, move |worker| {
+            Box::pin(async move {
+                let keep = worker.change(None, |_, record, now| {
+                    let mut next = record.clone();
+                    next.changed_at = now;
+                    if let Some(landed) = &mut next.landed {
+                        landed.commit = commit.clone().or(landed.commit.take());
+                        landed.commit_wanted = None;
+                    }
+                    Ok((next, Vec::new()))
+                });
+                keep.await
+            })
+        });
+        kept.await
+    }
+}
+
+/// What was in the way of a landing that was taken back.
+fn conflicts(why: &WhyRolledBack) -> Vec<Conflict> {
+    match why {
+        WhyRolledBack::Conflicts(conflicts) => conflicts.clone(),
+        WhyRolledBack::Failed(_) | WhyRolledBack::NeverStaged | WhyRolledBack::Unknown => Vec::new(),
+    }
+}

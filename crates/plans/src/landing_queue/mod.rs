@@ -1,0 +1,102 @@
+//! The worker of a workspace: what is carried out on it, one thing after the other.
+//!
+//! Applies, undos and refreshes of all plans of a workspace go through here, and so does the making of bases, which must
+//! not see a landing half-way. The landing queue asks the workers of plans; they never ask it, so nobody waits in a circle.
+//!
+//! A landing is written down in the log, staged, begun with one commit that all its plans and the workspace take part in,
+//! carried out, and ended with another such commit. Whoever has moved a plan in between makes the first commit fail, and
+//! everything is decided again; after it, nobody can.
+
+mod apply;
+mod aside;
+mod begin;
+mod ends;
+mod old;
+mod outcome;
+mod probe;
+mod recover;
+mod refresh;
+mod remerge;
+mod rescue;
+mod restore;
+mod stored;
+mod target;
+mod undo;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use eventlog::UnixMs;
+use protocol::{WorkspaceId, WorkspaceState};
+
+use crate::base::{BaseSource, CachedScan, Retaken, Taken};
+use crate::error::PlanError;
+use crate::inner::{PlansInner, base_error, blocking};
+use crate::workspace::Workspace;
+use crate::workspaces;
+
+pub(crate) use old::{OldLandings, forget_landings};
+pub(crate) use recover::{left_staged, never_begun};
+
+/// How often a landing is decided again because a plan or a file has moved meanwhile.
+const TRIES: usize = 6;
+
+/// How long a scan of a workspace is kept, from when it was made and from its last use. Until then a change that the kernel
+/// does not tell of may be overlooked, and the manifest of the workspace is in memory.
+pub(crate) const SCAN_KEPT_FOR: Duration = Duration::from_secs(10 * 60);
+/// After a scan of so many files, memory is given back to the system.
+const LARGE_TREE: usize = 10_000;
+
+/// The worker of a workspace.
+#[derive(Debug)]
+pub(crate) struct LandingQueue {
+    inner: Arc<PlansInner>,
+    id: WorkspaceId,
+    /// The last scan of the workspace, and when it was made.
+    kept: Option<(CachedScan, UnixMs)>,
+}
+
+impl LandingQueue {
+    pub(crate) fn new(inner: Arc<PlansInner>, id: WorkspaceId) -> Self {
+        Self {
+            inner,
+            id,
+            kept: None,
+        }
+    }
+
+    /// The workspace, if it is there.
+    async fn workspace(&self) -> Result<Workspace, PlanError> {
+        let workspace = workspaces::get(&self.inner, self.id).await?;
+        match workspace.presence {
+            WorkspaceState::Present => Ok(workspace),
+            WorkspaceState::Missing | WorkspaceState::Replaced | WorkspaceState::Unreachable => {
+                Err(workspaces::gone(&workspace))
+            }
+        }
+    }
+
+    /// The workspace as it is now. Nothing is being carried out on it meanwhile.
+    pub(crate) async fn take_base(&mut self) -> Result<Taken, PlanError> {
+        let workspace = self.workspace().await?;
+        self.settle(&workspace).await?;
+        self.probe(&workspace).await?;
+        let (bases, scope) = (self.inner.bases.clone(), self.inner.scope.clone());
+        let cache = self.inner.stat_cache(self.id);
+        let now = self.inner.time.now();
+        let is_young = |made: UnixMs| made <= now && now.since(made) < SCAN_KEPT_FOR;
+        let (kept, made_at) = self.kept.take().filter(|(_, made)| is_young(*made)).unzip();
+        let retaken =
+            blocking(move || bases.take_again(&workspace.record.root, &cache, kept, &scope)).await?;
+        let Retaken { taken, kept, look } = retaken.map_err(|error| base_error(&error))?;
+        let made_at = made_at.filter(|_| look == BaseSource::CachedScan).unwrap_or(now);
+        self.kept = kept.map(|kept| (kept, made_at));
+        if look == BaseSource::FullScan && taken.base.manifest.len() > LARGE_TREE {
+            self.inner.tasks.spawn("giving memory back", async {
+                drop(blocking(process::give_memory_back).await);
+            });
+        }
+        self.inner.settle_base(taken.base.clone());
+        Ok(taken)
+    }
+}

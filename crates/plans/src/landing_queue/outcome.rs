@@ -1,0 +1,106 @@
+//! What is told of an attempt that was refused, or was only to be told.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use protocol::{OutcomeKind, PlanId};
+
+use super::LandingQueue;
+use super::begin::LandingRequest;
+use crate::answers::{LandingOutcome, OutcomePath, Run};
+use crate::entry::Entry;
+use crate::error::PlanError;
+use crate::merge::{Conflict, Effect, MergedAll};
+use crate::path::RelPath;
+use crate::plan::{Plan, Refused};
+use crate::plan_worker::Snapshot;
+use crate::state;
+
+impl LandingQueue {
+    /// Tells what is in the way, and keeps that with the plans.
+    pub(super) async fn refuse(
+        &self,
+        wanted: &LandingRequest,
+        merged: MergedAll,
+    ) -> Result<LandingOutcome, PlanError> {
+        let conflicts: Vec<Conflict> = merged
+            .conflicts
+            .iter()
+            .map(|listed| listed.conflict.clone())
+            .collect();
+        let mut plans = Vec::new();
+        for (index, Snapshot { plan, .. }) in wanted.snapshots.iter().enumerate() {
+            let own = merged.conflicts.iter().filter(|listed| listed.list == index);
+            let own: Vec<Conflict> = own.map(|listed| listed.conflict.clone()).collect();
+            plans.push(match (wanted.run, own.is_empty()) {
+                (Run::Real, false) => self.keep_refusal(plan.id, wanted, own).await?,
+                _ => plan.clone(),
+            });
+        }
+        Ok(LandingOutcome {
+            kind: OutcomeKind::Conflicted,
+            plans,
+            paths: Vec::new(),
+            conflicts,
+            commit: None,
+            commit_failed: None,
+            notes: Vec::new(),
+        })
+    }
+
+    pub(super) async fn keep_refusal(
+        &self,
+        plan: PlanId,
+        wanted: &LandingRequest,
+        conflicts: Vec<Conflict>,
+    ) -> Result<Plan, PlanError> {
+        let refused = Refused {
+            what: wanted.what,
+            by: Arc::clone(&wanted.by),
+            at: self.inner.time.now(),
+            conflicts,
+        };
+        let kept = self.inner.at_plan(plan, move |worker| {
+            Box::pin(async move {
+                let keep = worker.change(None, |_, record, now| {
+                    Ok(state::refused(record, refused.clone(), now))
+                });
+                keep.await
+            })
+        });
+        kept.await
+    }
+}
+
+/// What a dry run tells.
+pub(super) fn would(wanted: &LandingRequest, merged: MergedAll) -> LandingOutcome {
+    let combined: HashSet<RelPath> = merged.combined.into_iter().collect();
+    LandingOutcome {
+        kind: OutcomeKind::WouldBeDone,
+        plans: wanted
+            .snapshots
+            .iter()
+            .map(|snapshot| snapshot.plan.clone())
+            .collect(),
+        paths: outcome_paths(&merged.effects, &combined),
+        conflicts: Vec::new(),
+        commit: None,
+        commit_failed: None,
+        notes: Vec::new(),
+    }
+}
+
+/// The paths of effects, without directories, which are no work of anybody.
+pub(super) fn outcome_paths(effects: &[Effect], combined: &HashSet<RelPath>) -> Vec<OutcomePath> {
+    let is_directory = |entry: &Option<Entry>| entry.as_ref().is_none_or(Entry::is_directory);
+    let files = effects
+        .iter()
+        .filter(|effect| !(is_directory(&effect.before) && is_directory(&effect.after)));
+    let path = |effect: &Effect| OutcomePath {
+        path: effect.path.clone(),
+        before: effect.before.clone(),
+        after: effect.after.clone(),
+        merged: combined.contains(&effect.path),
+    };
+    files.map(path).collect()
+}

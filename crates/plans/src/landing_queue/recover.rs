@@ -1,0 +1,245 @@
+//! Truth at start: a landing that an earlier life has left half-way is finished or taken back whole.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::sync::Arc;
+
+use protocol::{WorkspaceId, WorkspaceState};
+
+use super::LandingQueue;
+use super::begin::{ActiveLanding, in_one_line};
+use super::rescue::rescued_note;
+use super::stored::{self, StoredLanding};
+use super::target::LandingTarget;
+use crate::error::PlanError;
+use crate::inner::{PlansInner, blocking};
+use crate::landing::{self, Landing, LandingId};
+use crate::landings::LandingState;
+use crate::rescued::Rescued;
+use crate::streams;
+use crate::workspace::{StuckLanding, Workspace};
+use crate::workspaces;
+
+impl LandingQueue {
+    /// Brings a landing to its end that was left on the workspace, if there is one, and gives the workspace as it is
+    /// then.
+    pub(super) async fn settle(&self, workspace: &Workspace) -> Result<Workspace, PlanError> {
+        if let Some(id) = &workspace.record.landing {
+            let ended = self.recover_landing(workspace, id).await?;
+            let told = ended.sentence();
+            tracing::warn!(landing = %id, workspace = %workspace.record.root.display(), "{told}");
+            return workspaces::get(&self.inner, self.id).await;
+        }
+        Ok(workspace.clone())
+    }
+
+    /// The same at the start of a life. What became of it, in one line, if there was something.
+    pub(crate) async fn recover(&mut self) -> Result<Option<String>, PlanError> {
+        let workspace = workspaces::get(&self.inner, self.id).await?;
+        let Some(id) = workspace.record.landing.clone() else {
+            return Ok(None);
+        };
+        let ended = self.recover_landing(&workspace, &id).await?;
+        let (root, told) = (workspace.record.root.display(), ended.sentence());
+        Ok(Some(format!(
+            "an apply or undo on {root} had been left half-way; {told}"
+        )))
+    }
+
+    /// Takes away what an earlier life has staged and left, of a landing that is over or was never begun. What others had
+    /// saved into it is kept and said.
+    pub(crate) async fn sweep(&mut self, id: &str) -> Result<Vec<String>, PlanError> {
+        let workspace = self.workspace().await?;
+        let begun = self.begun_before(&workspace, id).await?;
+        let mut notes = Vec::new();
+        match begun.written.record.state {
+            // It could not be brought to its end, which was said.
+            LandingState::Begun => {}
+            LandingState::Written => self.discard(&begun).await?,
+            LandingState::Done | LandingState::TakenBack => {
+                let rescued = self.finish(&begun, Vec::new()).await?;
+                notes.extend(rescued.iter().map(rescued_note));
+            }
+            // What it held was kept before that was written down.
+            LandingState::SetAside => self.remove_staged(&begun).await?,
+        }
+        Ok(notes)
+    }
+
+    /// Finishes a landing or takes it back. If neither is possible, that is remembered and said.
+    pub(super) async fn recover_landing(
+        &self,
+        workspace: &Workspace,
+        id: &str,
+    ) -> Result<Recovered, PlanError> {
+        let ended = match workspace.presence {
+            WorkspaceState::Present => self.try_to_recover(workspace, id).await,
+            WorkspaceState::Missing | WorkspaceState::Replaced | WorkspaceState::Unreachable => {
+                Err(workspaces::gone(workspace))
+            }
+        };
+        match ended {
+            Ok(ended) => {
+                self.inner.stuck.set(self.id, None);
+                Ok(ended)
+            }
+            Err(error) => Err(self.stuck(workspace, id, error).await),
+        }
+    }
+
+    async fn try_to_recover(&self, workspace: &Workspace, id: &str) -> Result<Recovered, PlanError> {
+        let begun = self.begun_before(workspace, id).await?;
+        let (begun, outcome) = self.carry_out(begun).await?;
+        self.end_recovered(begun, outcome).await
+    }
+
+    /// Remembers that a landing cannot be brought to an end, and says so. What will pass by itself is not remembered.
+    pub(super) async fn stuck(&self, workspace: &Workspace, id: &str, error: PlanError) -> PlanError {
+        if matches!(
+            error,
+            PlanError::Closing | PlanError::Log(_) | PlanError::Commit(_) | PlanError::WorkspaceGone { .. }
+        ) {
+            return error;
+        }
+        let record = stored::record(&self.inner.log, id).await.ok();
+        let why = in_one_line(&error);
+        self.inner.stuck.set(
+            self.id,
+            Some(StuckLanding {
+                landing: id.to_owned(),
+                what: record.as_ref().map(|record| record.what),
+                plans: record
+                    .iter()
+                    .flat_map(|record| record.plans.iter().copied())
+                    .collect(),
+                since: record.as_ref().map(|record| record.at),
+                why: why.clone(),
+            }),
+        );
+        PlanError::LandingStuck {
+            root: workspace.record.root.clone(),
+            why,
+        }
+    }
+
+    /// A landing of an earlier life, as the log has it.
+    pub(super) async fn begun_before(
+        &self,
+        workspace: &Workspace,
+        id: &str,
+    ) -> Result<ActiveLanding, PlanError> {
+        let (version, record) = stored::stored(&self.inner.log, id).await?;
+        let done = stored::done(&self.inner.log, id, record.plans.len()).await?;
+        let landing = Landing {
+            id: id
+                .parse()
+                .map_err(|_| PlanError::Base(format!("`{id}` is no landing")))?,
+            effects: done.effects.clone(),
+            attributes: done.given.clone(),
+        };
+        let (place, run_id) = match record.parent {
+            None => (LandingTarget::Workspace(workspace.record.root.clone()), None),
+            Some(parent) => {
+                let opened = self.inner.at_plan(parent, |worker| {
+                    Box::pin(async move {
+                        let command_runs = worker.plan().await?.record.running;
+                        let run_id = command_runs.into_iter().find(|running| running.tool == "merge");
+                        Ok((worker.look().await?, run_id.map(|running| running.id)))
+                    })
+                });
+                let (sandbox, run_id) = opened.await?;
+                (LandingTarget::Parent(parent, sandbox), run_id)
+            }
+        };
+        Ok(ActiveLanding {
+            root: workspace.record.root.display().to_string(),
+            landing,
+            staged: None,
+            written: StoredLanding {
+                id: id.to_owned(),
+                version,
+                record,
+            },
+            done,
+            place,
+            run_id,
+            combined: std::collections::HashSet::new(),
+            holds: Vec::new(),
+        })
+    }
+}
+
+/// What became of a landing that was recovered.
+#[derive(Debug)]
+pub(super) struct Recovered {
+    pub(super) state: LandingState,
+    pub(super) rescued: Vec<Rescued>,
+}
+
+impl Recovered {
+    fn sentence(&self) -> String {
+        let mut text = match self.state {
+            LandingState::Done => "it was finished".to_owned(),
+            _ => "it was taken back".to_owned(),
+        };
+        for rescued in &self.rescued {
+            text.push_str("; ");
+            text.push_str(&rescued_note(rescued));
+        }
+        text
+    }
+}
+
+/// What is staged somewhere, by the workspace that it is for.
+pub(crate) async fn left_staged(inner: &Arc<PlansInner>) -> Result<Vec<(WorkspaceId, String)>, PlanError> {
+    let mut places = vec![inner.staging()];
+    for workspace in workspaces::list(inner).await? {
+        // To read a directory of a file system that does not answer would take forever.
+        if workspace.presence != WorkspaceState::Unreachable {
+            places.push(workspace.record.root.join(landing::INSIDE));
+        }
+    }
+    let names = blocking(move || {
+        let entries = places.iter().filter_map(|place| fs::read_dir(place).ok());
+        let names = entries.flatten().flatten().map(|entry| entry.file_name());
+        names
+            .filter_map(|name| name.into_string().ok())
+            .collect::<BTreeSet<String>>()
+    });
+    let mut left = Vec::new();
+    for name in names.await? {
+        let Ok(id) = name.parse::<LandingId>() else {
+            continue;
+        };
+        // What the log does not know belongs to another home, or to somebody else.
+        let Some(stored) = inner.log.head(&streams::landing_stream(id.as_str())?).await? else {
+            continue;
+        };
+        if let Some(record) = inner.log.readable(&stored, streams::landing_of(&stored))
+            && record.home == inner.home_id
+        {
+            left.push((record.workspace, name));
+        }
+    }
+    Ok(left)
+}
+
+/// Landings that were written down and never begun, with the versions of their streams.
+pub(crate) async fn never_begun(
+    inner: &Arc<PlansInner>,
+) -> Result<Vec<(eventlog::StreamId, eventlog::Version)>, PlanError> {
+    let heads = crate::store::heads(
+        &inner.log,
+        streams::LANDING_KIND,
+        Some(LandingState::Written.name()),
+    );
+    let mut left = Vec::new();
+    for stored in heads.await? {
+        if let Some(record) = inner.log.readable(&stored, streams::landing_of(&stored))
+            && record.home == inner.home_id
+        {
+            left.push((stored.stream, stored.version));
+        }
+    }
+    Ok(left)
+}

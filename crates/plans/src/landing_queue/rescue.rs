@@ -1,0 +1,203 @@
+//! What others wrote and what has no place in the workspace is kept where they can find it, and events.
+
+use std::sync::Arc;
+
+use super::LandingQueue;
+use super::begin::{ActiveLanding, ground, land_error};
+use crate::error::PlanError;
+use crate::inner::blocking;
+use crate::landing::{self, Leftover, LeftoverSource};
+use crate::landings::LandingRecord;
+use crate::plan::Attempt;
+use crate::rescued::{RescueReason, Rescued, RescuedKind, RescuedRecord, Shelf, Shelved, Source};
+use crate::streams::PlanEvent;
+use crate::tree::FileKind;
+
+/// How many paths are named in one event.
+const NAMED: usize = 5;
+
+impl LandingQueue {
+    /// Copies what is kept to the shelf. What is there already, because an earlier attempt was cut off, is not copied again.
+    pub(super) async fn save_kept(
+        &self,
+        begun: &ActiveLanding,
+        kept: &[Leftover],
+    ) -> Result<Vec<Rescued>, PlanError> {
+        if kept.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (inner, place) = (Arc::clone(&self.inner), begun.place.clone());
+        let (id, kept, about) = (begun.landing.id.clone(), kept.to_vec(), self.about(begun));
+        let saved = blocking(move || {
+            let (contents, staging) = (inner.contents.clone(), inner.staging());
+            place.with_tree(|tree| {
+                let again = landing::NoRemerge;
+                let ground = ground(tree, &staging, (&contents, &again), &*inner.steps.0);
+                let mut keeping = Keeping::new(inner.shelf(), about)?;
+                for kept in &kept {
+                    ground
+                        .with_kept(&id, kept, |path| keeping.keep(kept, LeftoverSource::Path(path)))
+                        .map_err(land_error)?;
+                }
+                Ok::<_, PlanError>(keeping.rescued)
+            })
+        });
+        saved.await??
+    }
+
+    /// Removes what was staged. What somebody has written into it meanwhile is kept, and events in the history of the plans.
+    pub(super) async fn clean(
+        &self,
+        begun: &ActiveLanding,
+        seen: Vec<Leftover>,
+    ) -> Result<Vec<Rescued>, PlanError> {
+        let (inner, place) = (Arc::clone(&self.inner), begun.place.clone());
+        let (landing, about) = (begun.landing.clone(), self.about(begun));
+        let cleaned = blocking(move || {
+            let (contents, staging) = (inner.contents.clone(), inner.staging());
+            place.with_tree(|tree| {
+                let again = landing::NoRemerge;
+                let ground = ground(tree, &staging, (&contents, &again), &*inner.steps.0);
+                let mut keeping = Keeping::new(inner.shelf(), about)?;
+                ground
+                    .clean(&landing, &seen, &mut |kept, at| keeping.keep(kept, at))
+                    .map_err(land_error)?;
+                Ok::<_, PlanError>(keeping.rescued)
+            })
+        });
+        let rescued = cleaned.await???;
+        if !rescued.is_empty() {
+            for plan in &begun.written.record.plans {
+                let events = rescued_events(begun, &rescued);
+                let tell = self.inner.at_plan(*plan, move |worker| {
+                    Box::pin(async move {
+                        worker
+                            .change(None, |_, record, now| {
+                                let mut next = record.clone();
+                                next.changed_at = now;
+                                Ok((next, events.clone()))
+                            })
+                            .await
+                    })
+                });
+                tell.await?;
+            }
+        }
+        Ok(rescued)
+    }
+
+    pub(super) fn about(&self, begun: &ActiveLanding) -> About {
+        About {
+            workspace: self.id,
+            root: begun.root.clone(),
+            landing: begun.landing.id.to_string(),
+            record: begun.written.record.clone(),
+            why: None,
+            now: self.inner.time.now(),
+        }
+    }
+}
+
+/// What is the same of everything that is kept of one landing.
+#[derive(Clone, Debug)]
+pub(super) struct About {
+    pub(super) workspace: protocol::WorkspaceId,
+    pub(super) root: String,
+    pub(super) landing: String,
+    pub(super) record: LandingRecord,
+    /// Why, if it is not for the usual reasons.
+    pub(super) why: Option<RescueReason>,
+    pub(super) now: eventlog::UnixMs,
+}
+
+/// Keeps one thing after the other.
+#[derive(Debug)]
+pub(super) struct Keeping {
+    shelf: Shelf,
+    about: About,
+    /// What was there before.
+    known: Vec<Rescued>,
+    pub(super) rescued: Vec<Rescued>,
+}
+
+impl Keeping {
+    pub(super) fn new(shelf: Shelf, about: About) -> Result<Self, PlanError> {
+        let list = shelf.list().map_err(|source| PlanError::Io {
+            what: "listing rescued content".to_owned(),
+            source,
+        })?;
+        Ok(Self {
+            shelf,
+            about,
+            known: list.rescued,
+            rescued: Vec::new(),
+        })
+    }
+
+    pub(super) fn keep(&mut self, kept: &Leftover, at: LeftoverSource) -> std::io::Result<()> {
+        let kind = match kept.kind {
+            FileKind::File => RescuedKind::File,
+            FileKind::Symlink => RescuedKind::Symlink,
+            FileKind::Directory => RescuedKind::Directory,
+            FileKind::Special => RescuedKind::Special,
+        };
+        let why = self.about.why.unwrap_or(match kept.was_there {
+            true => RescueReason::NotPutBack,
+            false => RescueReason::WrittenMeanwhile,
+        });
+        let source = match at {
+            LeftoverSource::Path(path) => Source::At(path),
+            LeftoverSource::File(file) => Source::Open(file),
+        };
+        let record = RescuedRecord {
+            workspace: self.about.workspace,
+            root: self.about.root.clone(),
+            what: self.about.record.what,
+            landing: self.about.landing.clone(),
+            name: kept.name(),
+            plans: self.about.record.plans.clone(),
+            path: kept.path.clone(),
+            kind,
+            entry: kept.entry.clone(),
+            why,
+            since: self.about.now,
+        };
+        let shelved = self.shelf.put(&self.known, record, source)?;
+        self.rescued.push(Shelved::into_rescued(shelved));
+        Ok(())
+    }
+}
+
+/// What is events of one piece.
+pub(super) fn rescued_note(rescued: &Rescued) -> String {
+    let what = match rescued.record.why {
+        RescueReason::WrittenMeanwhile => "what was written to it meanwhile",
+        RescueReason::NotPutBack | RescueReason::SetAside => "what was there before",
+        RescueReason::Replaced => "what was there",
+    };
+    format!(
+        "`{}`: {what} is kept as {}; restore it with: tidelock workspace rescued restore {}",
+        rescued.record.path, rescued.id, rescued.id
+    )
+}
+
+/// What the history of each plan says of what was rescued.
+pub(super) fn rescued_events(begun: &ActiveLanding, rescued: &[Rescued]) -> Vec<PlanEvent> {
+    if rescued.is_empty() {
+        return Vec::new();
+    }
+    let mut paths: Vec<String> = rescued
+        .iter()
+        .take(NAMED)
+        .map(|rescued| rescued.record.path.to_string())
+        .collect();
+    if rescued.len() > NAMED {
+        paths.push(format!("{} more", rescued.len() - NAMED));
+    }
+    let what = match begun.written.record.what {
+        Attempt::Undo => "undo",
+        Attempt::Apply | Attempt::Refresh => "apply",
+    };
+    let text = format!("the {what} kept content of {}", paths.join(", "));
+    vec![PlanEvent::new("rescued", &begun.written.record.by, text)]
+}

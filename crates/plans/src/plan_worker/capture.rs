@@ -1,0 +1,235 @@
+//! What was changed in a sandbox by other means than ours is found by looking, and recorded.
+
+use std::fs::File;
+use std::sync::Arc;
+
+use eventlog::{BlobId, CommitError};
+use protocol::{ChangesetId, PlanBranch};
+
+use super::{PlanWorker, RecordTo};
+use crate::base::{Base, LeftOut};
+use crate::changeset::NewChangeset;
+use crate::entry::{Change, Entry};
+use crate::error::PlanError;
+use crate::inner::blocking;
+use crate::log_contents::{self, Source};
+use crate::path::RelPath;
+use crate::plan::{Actor, Recorded, Unrecorded};
+use crate::sandbox::Sandbox;
+use crate::tree::ReadBounds;
+
+/// How often the sandbox is looked at again because a file went away between two looks.
+const LOOKS: usize = 5;
+/// How many things that are left out are named.
+const LEFT_OUT_LIMIT: usize = 100;
+
+/// Whose doing it is.
+#[derive(Clone, Debug)]
+pub(crate) struct Doing {
+    pub(crate) actor: Actor,
+    pub(crate) tool: String,
+    pub(crate) reason: String,
+    pub(crate) job: Option<String>,
+}
+
+impl Doing {
+    /// Nobody knows: the daemon was killed before it could write it down.
+    pub(super) fn unknown() -> Self {
+        Self {
+            actor: Arc::from("unknown"),
+            tool: "recovered".to_owned(),
+            reason: "found in the sandbox after the daemon had ended".to_owned(),
+            job: None,
+        }
+    }
+}
+
+impl Doing {
+    /// Somebody's whose doing could not be recorded before.
+    pub(super) fn again(failed: Unrecorded) -> Self {
+        Self {
+            actor: failed.actor,
+            tool: failed.tool,
+            reason: failed.reason,
+            job: failed.job,
+        }
+    }
+}
+
+impl PlanWorker {
+    /// RootChecks at the sandbox, and records what is different from what is known as one changeset, which is closed then.
+    pub(super) async fn capture(
+        &mut self,
+        doing: &Doing,
+    ) -> Result<Option<(ChangesetId, Vec<Recorded>)>, PlanError> {
+        let mut tries = 0..LOOKS;
+        loop {
+            let Some(changes) = self.look_at_sandbox().await? else {
+                return Ok(None);
+            };
+            let new = NewChangeset {
+                actor: Arc::clone(&doing.actor),
+                tool: doing.tool.clone(),
+                reason: doing.reason.clone(),
+                job: doing.job.clone(),
+            };
+            let id = self.start_changeset(new).await?;
+            let recorded = self.record(RecordTo::Changeset(id), changes).await;
+            self.close_changeset(id).await?;
+            match recorded {
+                // A plan with the same content was forgotten at this moment, and the content with it. It is put again.
+                Err(PlanError::Commit(CommitError::BlobMissing(_))) if tries.next().is_some() => {}
+                recorded => return Ok(Some((id, recorded?.1))),
+            }
+        }
+    }
+
+    /// What is different from what is known, with the contents in the log. If somebody writes at the same moment, it is
+    /// looked at again.
+    async fn look_at_sandbox(&mut self) -> Result<Option<Vec<Change>>, PlanError> {
+        let bounds = ReadBounds {
+            scope: self.inner.captures.begin(self.id),
+            max_file_bytes: self.inner.settings.max_file_bytes,
+        };
+        let looked = self.look_within(&bounds).await;
+        self.inner.captures.end(self.id);
+        match looked {
+            Err(_) if self.inner.captures.is_closed() => Err(PlanError::Closing),
+            Err(_) if bounds.scope.is_cancelled() => Err(self.called_off(&bounds)),
+            looked => looked,
+        }
+    }
+
+    fn called_off(&self, bounds: &ReadBounds) -> PlanError {
+        let cause = bounds.scope.cause();
+        PlanError::CaptureCancelled {
+            plan: self.id,
+            why: cause.map_or_else(String::new, |cause| cause.to_string()),
+        }
+    }
+
+    async fn look_within(&mut self, bounds: &ReadBounds) -> Result<Option<Vec<Change>>, PlanError> {
+        let sandbox = self.sandbox_if_open()?;
+        let mut tries = 0..LOOKS;
+        loop {
+            let (looked, known, within) = (Arc::clone(&sandbox), self.known().await?, bounds.clone());
+            let captured = blocking(move || looked.capture(&known, &within)).await?;
+            let captured = captured.map_err(|source| PlanError::Io {
+                what: "looking at the sandbox".to_owned(),
+                source,
+            })?;
+            self.say_uncarried(captured.left_out, captured.branches).await?;
+            if captured.changes.is_empty() {
+                return Ok(None);
+            }
+            let kept = tokio::select! {
+                kept = self.keep_contents(captured.changes) => kept,
+                _ = bounds.scope.wait() => return Err(self.called_off(bounds)),
+            };
+            match kept {
+                Err(PlanError::FileRefused { .. }) if tries.next().is_some() => {}
+                kept => return kept.map(Some),
+            }
+        }
+    }
+
+    fn sandbox_if_open(&self) -> Result<Arc<dyn Sandbox>, PlanError> {
+        match &self.open {
+            Some(open) => Ok(Arc::clone(&open.sandbox)),
+            None => Err(PlanError::SandboxGone(self.id)),
+        }
+    }
+
+    /// Writes down what is in the sandbox and is not carried, if that is not what was known.
+    async fn say_uncarried(
+        &mut self,
+        mut left_out: Vec<LeftOut>,
+        branches: Vec<PlanBranch>,
+    ) -> Result<(), PlanError> {
+        left_out.truncate(LEFT_OUT_LIMIT);
+        self.change(None, |_, record, now| {
+            let mut next = record.clone();
+            if next.uncarried != left_out || next.branches != branches {
+                next.uncarried.clone_from(&left_out);
+                next.branches.clone_from(&branches);
+                next.changed_at = now;
+            }
+            Ok((next, Vec::new()))
+        })
+        .await?;
+        Ok(())
+    }
+
+    /// Puts the contents of changes into the log, before and after. A file that has changed again since it was looked at
+    /// is recorded as what was put.
+    pub(super) async fn keep_contents(&mut self, mut changes: Vec<Change>) -> Result<Vec<Change>, PlanError> {
+        let Some(open) = &self.open else {
+            return Err(PlanError::SandboxGone(self.id));
+        };
+        let sources = sources(&changes, &open.sandbox, &open.base);
+        let (slots, sources): (Vec<ContentSlot>, Vec<Content>) = sources.into_iter().unzip();
+        let put = log_contents::put_all(&self.inner.log, sources).await?;
+        for (slot, (id, put_size)) in slots.into_iter().zip(put) {
+            let change = &mut changes[slot.change];
+            let entry = match slot.side {
+                Side::Before => &mut change.before,
+                Side::After => &mut change.after,
+            };
+            if let Some(Entry::File { hash, size, .. }) = entry {
+                (*hash, *size) = (id, put_size);
+            }
+        }
+        // What changed back in between is no change.
+        changes.retain(|change| change.before != change.after || change.from.is_some());
+        Ok(changes)
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Side {
+    Before,
+    After,
+}
+
+/// A content to be kept, with its address if that is known.
+type Content = (Option<BlobId>, Source);
+
+/// Where the address of a content goes.
+#[derive(Clone, Copy, Debug)]
+struct ContentSlot {
+    change: usize,
+    side: Side,
+}
+
+/// The contents of changes. What is `before` comes from the base, if the log does not have it from an earlier change; what is
+/// `after` from the sandbox.
+fn sources(changes: &[Change], sandbox: &Arc<dyn Sandbox>, base: &Base) -> Vec<(ContentSlot, Content)> {
+    let mut sources = Vec::new();
+    for (index, change) in changes.iter().enumerate() {
+        let slot = |side| ContentSlot { change: index, side };
+        let old_path = change.from.as_ref().unwrap_or(&change.path);
+        if let Some(Entry::File { hash, .. }) = &change.before
+            && base.manifest.get(old_path).and_then(Entry::content) == Some(*hash)
+        {
+            sources.push((slot(Side::Before), (Some(*hash), in_base(base, old_path))));
+        }
+        if change
+            .after
+            .as_ref()
+            .is_some_and(|entry| entry.content().is_some())
+        {
+            let sandbox = Arc::clone(sandbox);
+            let open = move |path: &RelPath| Ok(sandbox.tree().open_file(path));
+            let source = Source::of_tree(change.path.clone(), open);
+            sources.push((slot(Side::After), (None, source)));
+        }
+    }
+    sources
+}
+
+fn in_base(base: &Base, path: &RelPath) -> Source {
+    let (file, what) = (base.tree.join(path.as_path()), format!("reading `{path}`"));
+    Source::File(Box::new(move || {
+        File::open(file).map_err(|source| PlanError::Io { what, source })
+    }))
+}

@@ -1,0 +1,82 @@
+//! CaptureTokens that can be called off: by whoever gives a plan up, and by the end of the daemon.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use kernel::{CancellationToken, Cause, Scope};
+use protocol::PlanId;
+
+/// The captures of all plans.
+#[derive(Debug)]
+pub(crate) struct CaptureTokens {
+    /// Cancelled when the service closes.
+    all: CancellationToken,
+    /// Guards one token for each plan that is being captured or given up; only looked up and replaced under it.
+    plans: Mutex<HashMap<PlanId, CancellationToken>>,
+}
+
+/// As long as this is there, no capture of the plan goes on or begins.
+#[derive(Debug)]
+#[must_use]
+pub struct CaptureHold {
+    captures: Arc<CaptureTokens>,
+    plan: PlanId,
+}
+
+impl CaptureTokens {
+    /// They end with this token at the latest.
+    pub(crate) fn below(token: &CancellationToken) -> Self {
+        Self {
+            all: token.child(),
+            plans: Mutex::default(), // Guarded as said above.
+        }
+    }
+
+    /// The scope of a capture that is about to begin.
+    pub(super) fn begin(&self, plan: PlanId) -> Scope {
+        let mut plans = self.plans();
+        plans.entry(plan).or_insert_with(|| self.all.child()).scope()
+    }
+
+    /// It is over.
+    pub(super) fn end(&self, plan: PlanId) {
+        let mut plans = self.plans();
+        if plans.get(&plan).is_some_and(|token| !token.is_cancelled()) {
+            plans.remove(&plan);
+        }
+    }
+
+    /// Calls the captures of a plan off.
+    pub(crate) fn hold(this: &Arc<Self>, plan: PlanId) -> CaptureHold {
+        let token = this
+            .plans()
+            .entry(plan)
+            .or_insert_with(|| this.all.child())
+            .clone();
+        token.cancel(Cause::new("a user", "the plan is being discarded"));
+        CaptureHold {
+            captures: Arc::clone(this),
+            plan,
+        }
+    }
+
+    /// Calls all of them off, for good.
+    pub(crate) fn cancel_all(&self, cause: Cause) {
+        self.all.cancel(cause);
+    }
+
+    /// Whether all of them are called off.
+    pub(super) fn is_closed(&self) -> bool {
+        self.all.is_cancelled()
+    }
+
+    fn plans(&self) -> MutexGuard<'_, HashMap<PlanId, CancellationToken>> {
+        self.plans.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for CaptureHold {
+    fn drop(&mut self) {
+        self.captures.plans().remove(&self.plan);
+    }
+}

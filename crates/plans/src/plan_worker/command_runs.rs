@@ -1,0 +1,73 @@
+//! Which commands are in sandboxes, as this life of the daemon knows it.
+//!
+//! The log says that a command runs from before it starts until what it changed is recorded, or cannot be. It goes on saying
+//! so if the daemon is killed in between, or if the log takes nothing more because the disk is full. Who is on no list here is
+//! over, whatever the log says; the next one at the worker writes that down.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::plan::{Plan, Running, Unrecorded};
+
+/// The commands that are in sandboxes.
+#[derive(Debug, Default)]
+pub(crate) struct CommandRuns {
+    /// Guards the lists; only looked up and replaced under it.
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    inside: HashSet<String>,
+    /// Why what one of them changed is not recorded, for those whose end is not in the log.
+    failed: HashMap<String, String>,
+}
+
+impl CommandRuns {
+    /// It is about to begin.
+    pub(crate) fn begin(&self, run_id: &str) {
+        self.known().inside.insert(run_id.to_owned());
+    }
+
+    /// It is over, and the log knows it.
+    pub(crate) fn end(&self, run_id: &str) {
+        let mut known = self.known();
+        known.inside.remove(run_id);
+        known.failed.remove(run_id);
+    }
+
+    /// It is over, and the log does not know it.
+    pub(crate) fn end_unwritten(&self, run_id: &str, why: String) {
+        let mut known = self.known();
+        known.inside.remove(run_id);
+        known.failed.insert(run_id.to_owned(), why);
+    }
+
+    /// Whether something of it may be running.
+    pub(crate) fn is_inside(&self, run_id: &str) -> bool {
+        self.known().inside.contains(run_id)
+    }
+
+    /// A plan of this home, without the commands that are over.
+    pub(crate) fn seen(&self, mut plan: Plan) -> Plan {
+        let record = &mut plan.record;
+        if record.running.is_empty() || record.landing.is_some() {
+            return plan;
+        }
+        let known = self.known();
+        let (inside, over): (Vec<Running>, Vec<Running>) = std::mem::take(&mut record.running)
+            .into_iter()
+            .partition(|running| known.inside.contains(&running.id));
+        record.running = inside;
+        if let Some(running) = over.into_iter().next_back() {
+            let why = known.failed.get(&running.id).cloned();
+            let why = why.unwrap_or_else(|| "the daemon ended before that was done".to_owned());
+            record.unrecorded = Some(Unrecorded::of(&running, why));
+        }
+        plan
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,247 @@
+//! Commands in a sandbox: they are written down before they run, and what they changed is captured when they are gone.
+
+use std::sync::Arc;
+
+use eventlog::{CommitError, LogError};
+use protocol::{ChangesetId, PlanState};
+
+use super::PlanWorker;
+use super::capture::Doing;
+use crate::answers::Unapplied;
+use crate::answers::{CommandRun, NewCommandRun};
+use crate::changeset::Changeset;
+use crate::error::PlanError;
+use crate::inner::with_causes;
+use crate::plan::{Actor, Plan, Running};
+use crate::state;
+use crate::store;
+
+impl PlanWorker {
+    /// A command may run in the sandbox from now on.
+    pub(crate) async fn begin_command(&mut self, new: NewCommandRun) -> Result<CommandRun, PlanError> {
+        self.end_finished_commands().await?;
+        self.close_if_outdated().await?;
+        let sandbox = self.sandbox().await?;
+        let id = new_run_id();
+        let running = Running {
+            id: id.clone(),
+            job: new.job,
+            actor: new.actor,
+            tool: new.tool,
+            reason: new.reason,
+            since: self.inner.time.now(),
+        };
+        // First it is on the list, so that nobody who sees it in the log takes it for one that is over.
+        self.inner.command_runs.begin(&id);
+        let entered = self
+            .change(None, |plan, record, now| {
+                state::command_started(plan, record, running.clone(), now)
+            })
+            .await;
+        if let Err(error) = entered {
+            self.inner.command_runs.end(&id);
+            return Err(error);
+        }
+        Ok(CommandRun {
+            id,
+            plan: self.id,
+            entrance: sandbox.entrance(),
+        })
+    }
+
+    /// Nothing of a command runs any more. If what it changed cannot be recorded, that is an error, and the plan says so; the
+    /// command is over all the same.
+    pub(crate) async fn end_command(&mut self, run_id: &str) -> Result<Option<Changeset>, PlanError> {
+        let left = self.write_end(run_id).await;
+        match &left {
+            Ok(Left::Recorded(_) | Left::NotRecorded(_)) => self.inner.command_runs.end(run_id),
+            Err(error) => self.inner.command_runs.end_unwritten(run_id, with_causes(error)),
+        }
+        match left? {
+            Left::Recorded(changeset) => self.changeset_of(changeset).await,
+            Left::NotRecorded(error) => Err(error),
+        }
+    }
+
+    /// CaptureTokens what a command changed, and writes down that it is over. If that cannot be written, the log goes on saying
+    /// that it runs, and whoever comes next tries again.
+    async fn write_end(&mut self, run_id: &str) -> Result<Left, PlanError> {
+        let plan = self.plan().await?;
+        let running = plan.record.running.iter().find(|running| running.id == run_id);
+        let Some(running) = running.cloned() else {
+            return Ok(Left::Recorded(None));
+        };
+        let captured = if plan.record.has_sandbox {
+            self.capture_of(&running).await
+        } else {
+            Ok(None)
+        };
+        let captured = match captured {
+            // The next daemon records it, or whoever comes when the log is back.
+            Err(error) if matches!(error, PlanError::Closing) || error.is_outage() => return Err(error),
+            captured => captured,
+        };
+        let why = captured.as_ref().map(drop).map_err(|error| with_causes(error));
+        self.change(None, |_, record, now| {
+            Ok(state::command_ended(record, run_id, why.clone(), now))
+        })
+        .await?;
+        Ok(match captured {
+            Ok(changeset) => Left::Recorded(changeset),
+            Err(error) => {
+                tracing::warn!(plan = %self.id, error = with_causes(&error), "what a command changed is not recorded");
+                Left::NotRecorded(error)
+            }
+        })
+    }
+
+    async fn capture_of(&mut self, running: &Running) -> Result<Option<ChangesetId>, PlanError> {
+        self.sandbox().await?;
+        let doing = Doing {
+            actor: Arc::clone(&running.actor),
+            tool: running.tool.clone(),
+            reason: running.reason.clone(),
+            job: running.job.clone(),
+        };
+        Ok(self.capture(&doing).await?.map(|(id, _)| id))
+    }
+
+    /// Sees out commands that are over and that the log takes for running: of an earlier life, or because the log took nothing
+    /// when they ended. How many there were.
+    pub(crate) async fn end_finished_commands(&mut self) -> Result<usize, PlanError> {
+        let plan = self.plan().await?;
+        if plan.record.landing.is_some() {
+            return Ok(0);
+        }
+        let command_runs = plan.record.running.into_iter().map(|running| running.id);
+        let over: Vec<String> = command_runs
+            .filter(|run_id| !self.inner.command_runs.is_inside(run_id))
+            .collect();
+        for run_id in &over {
+            self.write_end(run_id).await?;
+            self.inner.command_runs.end(run_id);
+        }
+        Ok(over.len())
+    }
+
+    async fn changeset_of(&self, id: Option<ChangesetId>) -> Result<Option<Changeset>, PlanError> {
+        match id {
+            None => Ok(None),
+            Some(id) => store::changeset(&self.inner.log, self.id, id).await.map(Some),
+        }
+    }
+
+    /// What is in the sandbox and was not recorded is somebody's who is not known; so the plan is whole before it is
+    /// sealed or applied.
+    pub(crate) async fn catch_up(&mut self) -> Result<(), PlanError> {
+        self.end_finished_commands().await?;
+        let plan = self.plan().await?;
+        let record = plan.record.clone();
+        if record.has_sandbox && record.running.is_empty() && record.landing.is_none() {
+            // What a sealed plan changes is recorded. If its sandbox is gone, nothing can be added to that.
+            if record.state == PlanState::Sealed && !self.sandbox_is_there(&plan).await? {
+                return Ok(());
+            }
+            self.sandbox().await?;
+            let doing = match record.unrecorded {
+                Some(failed) => Doing::again(failed),
+                None => Doing {
+                    actor: Arc::from("unknown"),
+                    tool: "outside".to_owned(),
+                    reason: "found in the sandbox; no command of the plan was running".to_owned(),
+                    job: None,
+                },
+            };
+            self.capture(&doing).await?;
+            self.change(None, |_, record, now| Ok(state::looked_at(record, Ok(()), now)))
+                .await?;
+        }
+        Ok(())
+    }
+
+    /// The work is done.
+    pub(crate) async fn seal(&mut self, by: Actor, seen: Option<u64>) -> Result<Plan, PlanError> {
+        let plan = self.plan().await?;
+        if plan.record.state == PlanState::Open {
+            self.catch_up().await?;
+        }
+        self.change(seen, |plan, record, now| state::seal(plan, record, &by, now))
+            .await
+    }
+
+    /// The plan is given up.
+    pub(crate) async fn discard(
+        &mut self,
+        by: Actor,
+        seen: Option<u64>,
+        work: Unapplied,
+    ) -> Result<Plan, PlanError> {
+        if work == Unapplied::Keep && self.plan().await?.record.state == PlanState::Open {
+            self.catch_up().await?;
+        }
+        let has_sandbox = self.plan().await?.record.has_sandbox;
+        let plan = match self.give_up(&by, seen, work).await {
+            // What fills the disk may be just this sandbox.
+            Err(PlanError::Commit(CommitError::Log(LogError::DiskFull))) if work == Unapplied::GiveUp => {
+                self.empty_sandbox().await?;
+                self.give_up(&by, seen, work).await?
+            }
+            given_up => given_up?,
+        };
+        if has_sandbox && !plan.record.has_sandbox {
+            match work {
+                Unapplied::Keep => self.free_place(&plan).await,
+                // It may have any number of files, and nobody waits until they are gone.
+                Unapplied::GiveUp => {
+                    let (inner, id, given_up) = (Arc::clone(&self.inner), self.id, plan.clone());
+                    let make = || PlanWorker::new(Arc::clone(&inner), id);
+                    inner.plan_workers.leave(&id, make, |worker| {
+                        Box::pin(async move { worker.free_place(&given_up).await })
+                    });
+                }
+            }
+        }
+        Ok(plan)
+    }
+
+    /// Removes the files of a sandbox that the log no longer speaks of.
+    async fn free_place(&mut self, plan: &Plan) {
+        if let Err(error) = self.remove_sandbox(plan).await {
+            tracing::warn!(%error, plan = %self.id, "the sandbox of a discarded plan command_runs for now");
+        }
+    }
+
+    async fn give_up(&mut self, by: &Actor, seen: Option<u64>, work: Unapplied) -> Result<Plan, PlanError> {
+        let inner = Arc::clone(&self.inner);
+        self.change(seen, |plan, record, now| {
+            let mut record = record.clone();
+            if work == Unapplied::GiveUp {
+                // Nobody will ask what they changed.
+                record
+                    .running
+                    .retain(|running| inner.command_runs.is_inside(&running.id));
+            }
+            let (mut next, events) = state::discard(plan, &record, by, work, now)?;
+            // Nothing is lost with the sandbox of a plan that changed nothing, so its place is free at once. That is events
+            // before it goes: one that is there in part is never opened.
+            if next.files == 0 && next.left_out.is_empty() && next.uncarried.is_empty() {
+                next.has_sandbox = false;
+            }
+            Ok((next, events))
+        })
+        .await
+    }
+}
+
+/// How a command left.
+enum Left {
+    /// What it changed is recorded, in this changeset if it changed anything.
+    Recorded(Option<ChangesetId>),
+    /// It is not, and the plan says so.
+    NotRecorded(PlanError),
+}
+
+/// Names a stay.
+pub(crate) fn new_run_id() -> String {
+    protocol::RequestId::generate().to_string()
+}

@@ -1,0 +1,56 @@
+//! The sandboxes that are open, for those who only read a file: they need not wait at a worker for what others do there.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use protocol::PlanId;
+
+use crate::sandbox::Sandbox;
+
+/// The sandboxes that are open at a worker.
+#[derive(Debug, Default)]
+pub(crate) struct OpenSandboxes {
+    /// Guards which are open; only looked up and replaced under it.
+    open: Mutex<HashMap<PlanId, Arc<dyn Sandbox>>>,
+}
+
+/// As long as this is there, a sandbox is on the list.
+#[derive(Debug)]
+pub(super) struct Listed {
+    list: Arc<OpenSandboxes>,
+    plan: PlanId,
+    sandbox: Arc<dyn Sandbox>,
+}
+
+impl OpenSandboxes {
+    /// The sandbox of a plan, if it is open. It stays open as long as somebody has it.
+    pub(crate) fn get(&self, plan: PlanId) -> Option<Arc<dyn Sandbox>> {
+        self.open().get(&plan).map(Arc::clone)
+    }
+
+    pub(super) fn list(list: &Arc<Self>, plan: PlanId, sandbox: &Arc<dyn Sandbox>) -> Listed {
+        list.open().insert(plan, Arc::clone(sandbox));
+        Listed {
+            list: Arc::clone(list),
+            plan,
+            sandbox: Arc::clone(sandbox),
+        }
+    }
+
+    fn open(&self) -> MutexGuard<'_, HashMap<PlanId, Arc<dyn Sandbox>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Listed {
+    fn drop(&mut self) {
+        let mut open = self.list.open();
+        // The next worker of the plan may have opened it already.
+        let is_this = open
+            .get(&self.plan)
+            .is_some_and(|listed| Arc::ptr_eq(listed, &self.sandbox));
+        if is_this {
+            open.remove(&self.plan);
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! The sandbox of a plan, opened when it is needed.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use protocol::PlanState;
+
+use super::PlanWorker;
+use super::capture::Doing;
+use super::open_sandboxes::{Listed, OpenSandboxes};
+use crate::base::Base;
+use crate::error::PlanError;
+use crate::inner::{PlansInner, blocking, with_causes};
+use crate::plan::{Plan, Record, Unrecorded};
+use crate::sandbox::{Known, Sandbox, SandboxSpec, Strategy, remove_tree};
+use crate::state;
+
+/// A sandbox that is open.
+#[derive(Debug)]
+pub(super) struct Open {
+    /// Which sandbox of the plan it is.
+    number: u32,
+    pub(super) sandbox: Arc<dyn Sandbox>,
+    pub(super) base: Base,
+    /// Lets others read it as long as the worker has it open.
+    _listed: Listed,
+}
+
+/// What a plan's sandbox is made from.
+pub(crate) fn order(inner: &PlansInner, plan: &Plan, base: Base) -> SandboxSpec {
+    SandboxSpec {
+        plan: plan.id,
+        workspace: plan.record.facts.root.clone(),
+        base,
+        ignored: plan.record.ignored.clone(),
+        directory: directory(inner, plan),
+    }
+}
+
+/// Where a plan's sandbox is kept.
+pub(crate) fn directory(inner: &PlansInner, plan: &Plan) -> PathBuf {
+    inner
+        .sandboxes()
+        .join(plan.id.to_string())
+        .join(plan.record.sandbox.to_string())
+}
+
+/// Takes a sandbox away, and the plan's place for sandboxes if it was the last one there. How many bytes that freed.
+pub(crate) async fn remove(strategy: &dyn Strategy, order: &SandboxSpec) -> Result<u64, PlanError> {
+    let freed = strategy.remove(order).await?;
+    if let Some(place) = order.directory.parent().map(PathBuf::from) {
+        // It is refused if the plan has another one, and that is well.
+        drop(blocking(move || std::fs::remove_dir(place)).await?);
+    }
+    Ok(freed)
+}
+
+impl PlanWorker {
+    /// The sandbox, opened if need be. When it is opened for the first time in a life of the daemon, whatever is in it
+    /// and was not recorded is recorded first.
+    pub(super) async fn sandbox(&mut self) -> Result<Arc<dyn Sandbox>, PlanError> {
+        let plan = self.plan().await?;
+        if let Some(open) = self
+            .open
+            .as_ref()
+            .filter(|open| open.number == plan.record.sandbox)
+        {
+            return Ok(Arc::clone(&open.sandbox));
+        }
+        if !plan.record.has_sandbox {
+            return Err(PlanError::SandboxGone(self.id));
+        }
+        let base = self.inner.base(plan.record.base).await?;
+        let base = base.ok_or(PlanError::SandboxGone(self.id))?;
+        let strategy = self.inner.strategies.get(plan.record.facts.strategy);
+        let order = order(&self.inner, &plan, base.clone());
+        let sandbox = strategy.open(&order).await?;
+        self.open = Some(Open {
+            number: plan.record.sandbox,
+            _listed: OpenSandboxes::list(&self.inner.open_sandboxes, self.id, &sandbox),
+            sandbox: Arc::clone(&sandbox),
+            base,
+        });
+        self.record_leftovers(&plan.record).await?;
+        Ok(sandbox)
+    }
+
+    /// Closes the sandbox, to be opened again, if what it shows of the workspace's own directories is no longer there. While
+    /// somebody is in it, it stays as it is.
+    pub(super) async fn close_if_outdated(&mut self) -> Result<(), PlanError> {
+        let Some(sandbox) = self.open.as_ref().map(|open| Arc::clone(&open.sandbox)) else {
+            return Ok(());
+        };
+        if self.loaded().await?.record.running.is_empty() && !blocking(move || sandbox.is_current()).await? {
+            self.open = None;
+        }
+        Ok(())
+    }
+
+    /// Whether the directory of the sandbox, and the base that it is made of, are still there.
+    pub(super) async fn sandbox_is_there(&self, plan: &Plan) -> Result<bool, PlanError> {
+        let place = directory(&self.inner, plan);
+        let is_there = blocking(move || place.is_dir()).await?;
+        Ok(is_there && self.inner.base(plan.record.base).await?.is_some())
+    }
+
+    /// The sandbox for somebody who looks.
+    pub(crate) async fn look(&mut self) -> Result<Arc<dyn Sandbox>, PlanError> {
+        self.sandbox().await
+    }
+
+    /// The sandbox, and what it is known to hold, for somebody who looks at all of it.
+    pub(crate) async fn look_at_all(&mut self) -> Result<(Plan, Arc<dyn Sandbox>, Known), PlanError> {
+        let sandbox = self.sandbox().await?;
+        Ok((self.plan().await?, sandbox, self.known().await?))
+    }
+
+    /// Takes the sandbox away, if the plan is over. How many bytes that freed.
+    pub(crate) async fn take_sandbox_away(&mut self) -> Result<u64, PlanError> {
+        self.forget();
+        let plan = self.plan().await?;
+        let is_over = matches!(
+            plan.record.state,
+            PlanState::Applied | PlanState::Undone | PlanState::Discarded
+        );
+        if !is_over
+            || !plan.record.has_sandbox
+            || !plan.record.running.is_empty()
+            || plan.record.landing.is_some()
+        {
+            return Ok(0);
+        }
+        // First it is said that it is gone: a sandbox that is there in part is never opened.
+        self.change(None, |_, record, _| {
+            let mut next = record.clone();
+            next.has_sandbox = false;
+            Ok((next, Vec::new()))
+        })
+        .await?;
+        self.remove_sandbox(&plan).await
+    }
+
+    /// Removes the files of a sandbox that the log says is gone. How many bytes that freed.
+    pub(super) async fn remove_sandbox(&mut self, plan: &Plan) -> Result<u64, PlanError> {
+        let base = match self.open.take() {
+            Some(open) => {
+                let base = open.base.clone();
+                // Its mounts go with it, which takes the kernel a while.
+                blocking(move || drop(open)).await?;
+                Some(base)
+            }
+            None => self.inner.base(plan.record.base).await?,
+        };
+        let base = base.unwrap_or_else(|| Base::outside(Arc::default(), PathBuf::new()));
+        let strategy = self.inner.strategies.get(plan.record.facts.strategy);
+        remove(&*strategy, &order(&self.inner, plan, base)).await
+    }
+
+    /// Takes the files of the sandbox away before the log says so, because the log takes nothing. First it has another name, so
+    /// that it is never opened in part; if the daemon ends meanwhile, the next one takes away what belongs to no plan.
+    pub(super) async fn empty_sandbox(&mut self) -> Result<(), PlanError> {
+        let plan = self.plan().await?;
+        self.open = None;
+        let place = self.inner.sandboxes().join(plan.id.to_string());
+        let given_up = self.inner.sandboxes().join(format!("{}.given-up", plan.id));
+        let removed = blocking(move || match std::fs::rename(&place, &given_up) {
+            Ok(()) => remove_tree(&given_up).map(drop),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error),
+        });
+        removed.await?.map_err(|source| PlanError::Io {
+            what: "taking the sandbox away".to_owned(),
+            source,
+        })
+    }
+
+    /// What the sandbox is known to hold.
+    pub(super) async fn known(&mut self) -> Result<Known, PlanError> {
+        let base = match &self.open {
+            Some(open) => Arc::clone(&open.base.manifest),
+            None => return Err(PlanError::SandboxGone(self.id)),
+        };
+        let since = Arc::new(self.loaded().await?.net.since());
+        Ok(Known { base, since })
+    }
+
+    /// What a command of an earlier life, or a write that was not recorded before the daemon was killed, has left. If it cannot
+    /// be recorded the plan says so, and the sandbox can be used all the same: to look at what is in the way, and remove it.
+    async fn record_leftovers(&mut self, record: &Record) -> Result<(), PlanError> {
+        // What commands of this life do is captured when they end.
+        if !matches!(record.state, PlanState::Open | PlanState::Sealed)
+            || record.landing.is_some()
+            || !record.running.is_empty()
+        {
+            return Ok(());
+        }
+        let doing = match record.unrecorded.clone() {
+            Some(failed) => Doing::again(failed),
+            None => Doing::unknown(),
+        };
+        let recorded = match self.capture(&doing).await {
+            Ok(_) => Ok(()),
+            Err(PlanError::Closing) => return Err(PlanError::Closing),
+            Err(error) => Err(Unrecorded {
+                actor: doing.actor,
+                tool: doing.tool,
+                reason: doing.reason,
+                job: doing.job,
+                why: with_causes(&error),
+            }),
+        };
+        self.change(None, |_, record, now| {
+            Ok(state::looked_at(record, recorded.clone(), now))
+        })
+        .await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,164 @@
+//! Workers: one task for each thing, which does what is wanted of it one after the other.
+//!
+//! Where several want to change one thing and each change takes I/O, a lock would be held across it. A worker is a queue
+//! instead: it owns the thing, and whoever wants something leaves a piece of work and waits for the answer. Who stops
+//! waiting changes nothing about the work.
+//!
+//! A worker that has had nothing to do for a while is closed, and the thing dropped; the next who comes opens another
+//! one. For a moment there may be two workers for one thing: the old one at its last piece of work, and the new one. That
+//! is why a worker is for order and speed only. What must never happen twice is refused by the log, which names versions.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::future::Future;
+use std::hash::Hash;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use kernel::{Clock, Deadline};
+use process::Tasks;
+use tokio::sync::{mpsc, oneshot};
+
+/// How many pieces of work may wait at one worker. Each belongs to somebody who waits for it; who comes when it is full
+/// waits to be let in.
+const QUEUE: usize = 256;
+/// How long a worker stays open with nothing to do. It is about as long as a person thinks, and what it holds (a mounted
+/// sandbox, a parsed manifest) is made again in milliseconds.
+pub(crate) const IDLE: Duration = Duration::from_secs(120);
+/// How often somebody who came to a worker that was just closing goes to the next one. It closes once in two minutes.
+const TRIES: usize = 4;
+
+/// A piece of work at a worker.
+type Work<T> = Box<dyn for<'a> FnOnce(&'a mut T) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> + Send>;
+
+/// The workers of one kind of thing, by key.
+pub(crate) struct Workers<K, T> {
+    name: &'static str,
+    tasks: Tasks,
+    clock: Arc<dyn Clock>,
+    idle: Duration,
+    /// Guards which workers are open; `None` when no more are opened. Only looked up and replaced under it.
+    open: Mutex<Option<HashMap<K, mpsc::Sender<Work<T>>>>>,
+}
+
+/// The work was not done: the daemon is stopping.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Closed;
+
+impl<K, T> fmt::Debug for Workers<K, T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Workers")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<K: Eq + Hash + Clone + Send + 'static, T: Send + 'static> Workers<K, T> {
+    pub(crate) fn new(name: &'static str, tasks: Tasks, clock: Arc<dyn Clock>, idle: Duration) -> Self {
+        Self {
+            name,
+            tasks,
+            clock,
+            idle,
+            open: Mutex::new(Some(HashMap::new())),
+        }
+    }
+
+    /// Has a piece of work done, and waits for its answer. `make` makes the thing if its worker is not open.
+    ///
+    /// *Cancel safety*: dropped half-way, the work is done all the same, or was never left.
+    pub(crate) async fn at<R: Send + 'static>(
+        &self,
+        key: K,
+        make: impl Fn() -> T,
+        work: impl for<'a> FnOnce(&'a mut T) -> Pin<Box<dyn Future<Output = R> + Send + 'a>> + Send + 'static,
+    ) -> Result<R, Closed> {
+        let (answer, answered) = oneshot::channel();
+        let mut work: Work<T> = Box::new(move |thing| {
+            Box::pin(async move {
+                // Whoever asked may have gone.
+                drop(answer.send(work(thing).await));
+            })
+        });
+        for _ in 0..TRIES {
+            let worker = self.worker(&key, &make).ok_or(Closed)?;
+            match worker.send(work).await {
+                Ok(()) => return answered.await.map_err(|_| Closed),
+                Err(refused) => work = refused.0,
+            }
+        }
+        Err(Closed)
+    }
+
+    /// Leaves a piece of work that nobody waits for. It is dropped if the worker is full.
+    pub(crate) fn leave(
+        &self,
+        key: &K,
+        make: impl Fn() -> T,
+        work: impl for<'a> FnOnce(&'a mut T) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> + Send + 'static,
+    ) {
+        if let Some(worker) = self.worker(key, &make) {
+            drop(worker.try_send(Box::new(work)));
+        }
+    }
+
+    /// Closes all workers: what was left is done, nothing more is taken.
+    pub(crate) fn close(&self) {
+        *self.open() = None;
+    }
+
+    fn open(&self) -> MutexGuard<'_, Option<HashMap<K, mpsc::Sender<Work<T>>>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn worker(&self, key: &K, make: &impl Fn() -> T) -> Option<mpsc::Sender<Work<T>>> {
+        let mut guard = self.open();
+        let open = guard.as_mut()?;
+        if let Some(worker) = open.get(key).filter(|worker| !worker.is_closed()) {
+            return Some(worker.clone());
+        }
+        // Those that have closed since are let go here, so that the map does not grow with what was once in use.
+        open.retain(|_, worker| !worker.is_closed());
+        let (worker, inbox) = mpsc::channel(QUEUE);
+        open.insert(key.clone(), worker.clone());
+        drop(guard);
+        self.tasks.spawn(
+            self.name,
+            serve(make(), inbox, Arc::clone(&self.clock), self.idle),
+        );
+        Some(worker)
+    }
+}
+
+/// Does one piece of work after the other, until none has come for a while or none can come any more.
+async fn serve<T: Send + 'static>(
+    mut thing: T,
+    mut inbox: mpsc::Receiver<Work<T>>,
+    clock: Arc<dyn Clock>,
+    idle: Duration,
+) {
+    loop {
+        let idle = Deadline::after(&clock, idle);
+        let work = tokio::select! {
+            biased;
+            work = inbox.recv() => work,
+            () = idle.passed(), if !inbox.is_closed() => {
+                inbox.close();
+                continue;
+            }
+        };
+        match work {
+            Some(work) => work(&mut thing).await,
+            None => break,
+        }
+    }
+    // It may have had a manifest of hundreds of thousands of files, or mounts, which take the kernel a while.
+    let closing = tokio::task::spawn_blocking(move || {
+        drop(thing);
+        process::give_memory_back();
+    });
+    // It fails only if the runtime ends.
+    drop(closing.await);
+}
