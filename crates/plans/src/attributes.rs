@@ -12,9 +12,7 @@ use bstr::ByteSlice;
 use gix_ignore::glob::pattern::Case;
 use gix_ignore::glob::{Pattern, wildmatch};
 
-use crate::merge::MergeDriver;
-use crate::path::RelPath;
-use crate::tree::Tree;
+use crate::{MergeDriver, RelPath, Tree};
 
 /// The largest file of attributes that is read; git takes no larger one either.
 const FILE_LIMIT_BYTES: u64 = 100 * 1024 * 1024;
@@ -46,7 +44,6 @@ impl<'a> Attributes<'a> {
         }
     }
 
-    /// How a file is merged.
     pub(crate) fn merge_driver(&self, path: &RelPath) -> MergeDriver {
         if let Some(driver) = last_match(&self.info, path.as_bytes()) {
             return driver;

@@ -10,9 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use protocol::WorkspaceId;
 use tokio::sync::oneshot;
 
-use crate::base::Taken;
-use crate::error::PlanError;
 use crate::inner::PlansInner;
+use crate::{PlanError, Taken};
 
 /// Those who wait for the next look at a workspace. As long as there are some, a piece of work for them waits at its worker.
 #[derive(Debug, Default)]

@@ -4,16 +4,13 @@ use eventlog::UnixMs;
 use protocol::{ChangesetId, ChangesetState, PlanId};
 use serde::{Deserialize, Serialize};
 
-use crate::plan::{Actor, Recorded};
+use crate::{Actor, Recorded};
 
-/// A changeset that is wanted.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct NewChangeset {
-    /// Whose it is.
     pub actor: Actor,
     /// With what the changes are made: `shell`, `api`, `merge` or the name of a tool.
     pub tool: String,
-    /// Why.
     pub reason: String,
     /// The job whose changes they are.
     pub job: Option<String>,
@@ -22,33 +19,24 @@ pub struct NewChangeset {
 /// A changeset, as the log has it. It is the body of the changeset's head.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct ChangesetRecord {
-    /// Its plan.
     pub plan: PlanId,
     /// Its place among the changesets of the plan, from 1.
     pub number: u64,
-    /// Whose it is.
     pub actor: Actor,
-    /// With what the changes are made.
     pub tool: String,
-    /// Why.
     pub reason: String,
     /// The job whose changes they are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
-    /// When it was started.
     pub started_at: UnixMs,
-    /// Whether more may come.
     pub state: ChangesetState,
     /// How many changes it has.
     pub entries: u64,
 }
 
-/// A changeset, as somebody sees it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Changeset {
-    /// Its id.
     pub id: ChangesetId,
-    /// The rest.
     pub record: ChangesetRecord,
     /// The changes, in the order of their effects; empty in lists.
     pub changes: Vec<Recorded>,

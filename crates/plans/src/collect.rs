@@ -7,14 +7,10 @@ use std::{fs, io};
 
 use protocol::{CollectedSandbox, PlanId, PlanState, PlansCollected};
 
-use crate::answers::{GcPolicy, Run};
-use crate::base::CollectMode;
-use crate::error::PlanError;
 use crate::inner::{PlansInner, base_error, blocking};
-use crate::plan::Plan;
 use crate::plan_worker::sandbox_directory;
-use crate::store;
 use crate::streams::{self, PLAN_KIND};
+use crate::{CollectMode, GcPolicy, Plan, PlanError, Run, store};
 
 /// Collects. What has unapplied work in it is never touched, whatever its age.
 pub(crate) async fn collect(inner: &Arc<PlansInner>, policy: GcPolicy) -> Result<PlansCollected, PlanError> {
@@ -87,7 +83,6 @@ pub(crate) async fn own_plans(inner: &PlansInner) -> Result<Vec<Plan>, PlanError
     Ok(own.collect())
 }
 
-/// The plans that have a directory for sandboxes.
 async fn with_directory(inner: &PlansInner) -> Result<Vec<PlanId>, PlanError> {
     let sandboxes = inner.sandboxes();
     let listed = blocking(move || {

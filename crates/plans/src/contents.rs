@@ -5,7 +5,7 @@ use std::io;
 use bytes::Bytes;
 use eventlog::BlobId;
 
-use crate::tree::ContentSink;
+use crate::ContentSink;
 
 /// The largest content that is looked into. A larger file is carried whole: it is never merged line by line and never
 /// shown as a diff.

@@ -7,12 +7,9 @@ use std::sync::Arc;
 
 use protocol::{ChangesetId, PlanId};
 
-use crate::changeset::NewChangeset;
-use crate::entry::Change;
-use crate::error::PlanError;
 use crate::inner::PlansInner;
-use crate::plan::{Actor, Recorded};
 use crate::plan_worker::RecordTo;
+use crate::{Actor, Change, NewChangeset, PlanError, Recorded};
 
 /// A plan, as one actor works in it. Clones are the same.
 #[derive(Clone, Debug)]
@@ -31,7 +28,6 @@ pub struct ChangesetHandle {
 }
 
 impl PlanExecutionContext {
-    /// The plan.
     #[must_use]
     pub fn plan(&self) -> PlanId {
         self.plan
@@ -71,7 +67,6 @@ impl PlanExecutionContext {
 }
 
 impl ChangesetHandle {
-    /// Names it.
     #[must_use]
     pub fn id(&self) -> ChangesetId {
         self.id

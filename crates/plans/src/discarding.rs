@@ -7,14 +7,9 @@ use eventlog::{Commit, CommitError, Write};
 use kernel::Deadline;
 use protocol::PlanId;
 
-use crate::answers::Unapplied;
-use crate::error::PlanError;
-use crate::plan::{Actor, Plan};
 use crate::plan_worker::CaptureTokens;
-use crate::service::Plans;
-use crate::state;
-use crate::store;
 use crate::streams::{self, PlanEvent};
+use crate::{Actor, Plan, PlanError, Plans, Unapplied, state, store};
 
 /// How long a plan that is given up waits for a landing that is being carried out.
 const LANDING_WAIT: Duration = Duration::from_secs(30);

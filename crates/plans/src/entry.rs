@@ -3,7 +3,7 @@
 use eventlog::BlobId;
 use serde::{Deserialize, Serialize};
 
-use crate::path::RelPath;
+use crate::RelPath;
 
 /// The permissions of a file that count. The others (set-user-id and such) are never carried anywhere.
 pub const MODE_MASK: u32 = 0o777;
@@ -12,7 +12,6 @@ pub const MODE_MASK: u32 = 0o777;
 #[derive(Clone, Debug, Eq, Hash, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Entry {
-    /// A file.
     File {
         /// The address of its content, which is its BLAKE3 hash.
         #[serde(with = "blob_text")]
@@ -22,7 +21,6 @@ pub enum Entry {
         /// Its permissions, see [`MODE_MASK`].
         mode: u32,
     },
-    /// A symlink.
     Symlink {
         /// Where it points, as it stands in the link.
         target: LinkTarget,
@@ -35,15 +33,11 @@ pub enum Entry {
 #[derive(Clone, Eq, Hash, PartialEq)]
 pub struct LinkTarget(pub Box<[u8]>);
 
-/// A change of one path.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct Change {
-    /// The path.
     pub path: RelPath,
-    /// What was there; `None` if nothing was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<Entry>,
-    /// What is there now; `None` if nothing is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<Entry>,
     /// Where it came from, if it was renamed: the file was at that path, as `before` says, and no longer is. The path
@@ -52,26 +46,21 @@ pub struct Change {
     pub from: Option<RelPath>,
 }
 
-/// What kind of change it is, in one word.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeKind {
-    /// Nothing was there.
     Create,
     /// The content is another one, and perhaps the permissions, or a file became a symlink or the other way round.
     Modify,
-    /// Nothing is there any more.
     Delete,
     /// It is at another path, and perhaps has another content.
     Rename,
-    /// Only the permissions are others.
     Chmod,
     /// A symlink was made or points elsewhere.
     Symlink,
 }
 
 impl Entry {
-    /// Whether it is a directory.
     #[must_use]
     pub fn is_directory(&self) -> bool {
         matches!(self, Self::Directory)
@@ -88,7 +77,6 @@ impl Entry {
 }
 
 impl Change {
-    /// What kind of change it is.
     #[must_use]
     pub fn kind(&self) -> ChangeKind {
         match (&self.before, &self.after) {
@@ -105,7 +93,6 @@ impl Change {
         }
     }
 
-    /// The contents that it refers to.
     pub fn contents(&self) -> impl Iterator<Item = BlobId> + '_ {
         [&self.before, &self.after]
             .into_iter()
@@ -145,7 +132,6 @@ impl<'de> Deserialize<'de> for LinkTarget {
     }
 }
 
-/// The address of a blob as text.
 mod blob_text {
     use eventlog::BlobId;
     use serde::{Deserialize, Deserializer, Serializer, de::Error};

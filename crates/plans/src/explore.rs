@@ -4,18 +4,13 @@
 
 use std::ops::ControlFlow;
 
-use crate::error::PlanError;
-use crate::ignores::IgnoreRules;
-use crate::path::RelPath;
-use crate::sandbox::{Sandbox, is_own};
-use crate::tree::{FileKind, Tree, TreeError};
+use crate::sandbox::is_own;
+use crate::{FileKind, IgnoreRules, PlanError, RelPath, Sandbox, Tree, TreeError};
 
-/// What of a tree is walked over.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum WalkOver {
     /// What git would ignore is passed over, unless the walk begins in it.
     WhatCounts,
-    /// Everything.
     Everything,
 }
 
@@ -30,7 +25,6 @@ pub struct Explorer<'a, 'rules> {
 }
 
 impl Explorer<'_, '_> {
-    /// The files.
     #[must_use]
     pub fn tree(&self) -> &Tree {
         self.tree
@@ -123,7 +117,6 @@ impl Explorer<'_, '_> {
     }
 }
 
-/// Does something with the files of a sandbox.
 pub(crate) fn explore<R>(
     sandbox: &dyn Sandbox,
     look: impl FnOnce(&mut Explorer<'_, '_>) -> R,

@@ -8,14 +8,11 @@ use std::time::Duration;
 use eventlog::{BlobId, HeadsOrder, HeadsQuery};
 use protocol::{PlanId, PlanState};
 
-use crate::answers::Forgotten;
 use crate::collect::own_plans;
-use crate::error::PlanError;
 use crate::inner::{PlansInner, base_error, blocking};
 use crate::landing_queue::{OldLandings, forget_landings};
-use crate::plan::{Actor, Plan};
-use crate::store;
 use crate::streams::{self, PLAN_KIND};
+use crate::{Actor, Forgotten, Plan, PlanError, store};
 
 /// How long a plan stays after it is over, whatever room its contents take: so long an undo is possible for sure.
 const KEPT_AT_LEAST: Duration = Duration::from_secs(24 * 60 * 60);
@@ -24,7 +21,6 @@ const PAGE: u32 = 64;
 /// Who forgets what is old.
 const UPKEEP: &str = "upkeep";
 
-/// Forgets one plan, now.
 pub(crate) async fn forget(
     inner: &Arc<PlansInner>,
     id: PlanId,

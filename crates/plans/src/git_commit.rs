@@ -15,8 +15,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::path::RelPath;
-use crate::tree::{FileKind, Tree, TreeError};
+use crate::{FileKind, RelPath, Tree, TreeError};
 
 /// What is in the git directory while something is going on that a commit would disturb, and what that is.
 const GOING_ON: &[(&str, &str)] = &[
@@ -33,16 +32,13 @@ const SAID_CHARACTERS: usize = 2000;
 /// Who a commit is by. Without one it is whom git knows.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Author {
-    /// The name.
     pub name: String,
     /// The mail address.
     pub email: String,
 }
 
-/// A commit that was made.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct GitCommit {
-    /// Its hash.
     pub id: String,
     /// Paths of which the user has staged something else. Their index has it still.
     pub still_staged: Vec<RelPath>,
@@ -51,41 +47,26 @@ pub struct GitCommit {
     pub index_left: Option<String>,
 }
 
-/// A commit could not be made. Nothing has changed.
 #[derive(Debug, thiserror::Error)]
 pub enum GitCommitError {
-    /// The directory is not the top of a git working tree.
     #[error("{0} is not the top of a git working tree")]
     NotTheTop(String),
-    /// Something is going on that the user has to end first.
     #[error("the repository is in the middle of {0}; finish or abort it first")]
     GoingOn(&'static str),
-    /// The paths are in HEAD as they are in the working tree.
     #[error("there is nothing to commit")]
     Nothing,
-    /// Git does not know whom a commit is by.
     #[error("git does not know who you are; set user.name and user.email with `git config`")]
     NoIdentity,
-    /// The message is empty.
     #[error("a commit needs a message")]
     NoMessage,
-    /// Somebody else moved the branch meanwhile.
     #[error("the branch was moved by somebody else meanwhile")]
     Moved,
-    /// A file could not be looked at.
     #[error(transparent)]
     Tree(#[from] TreeError),
-    /// The git program cannot be run.
     #[error("git cannot be run")]
     Run(#[source] io::Error),
-    /// The git program failed.
     #[error("git {command} failed: {said}")]
-    Git {
-        /// Which command of it.
-        command: String,
-        /// What it said.
-        said: String,
-    },
+    Git { command: String, said: String },
 }
 
 /// Whether a commit could be made now: it is a repository, nothing is going on in it, and git knows whom a commit is by.
@@ -180,11 +161,9 @@ impl Drop for Beside {
     }
 }
 
-/// Where HEAD is.
 struct Head {
     /// The branch; `None` if it is detached.
     branch: Option<String>,
-    /// Its commit; `None` if there is none yet.
     commit: Option<String>,
 }
 
@@ -304,7 +283,6 @@ impl Git<'_> {
         finish(command, "commit-tree", message.as_bytes()).map(|said| text(&said))
     }
 
-    /// Moves the branch from the commit that was seen to the new one.
     fn move_branch(&self, head: &Head, new: &str, message: &str) -> Result<(), GitCommitError> {
         let subject = format!("commit: {}", message.lines().next().unwrap_or_default());
         // Nothing as the old value means that there must be none.

@@ -12,23 +12,18 @@ use protocol::{HomeId, PlanId, WorkspaceId};
 use process::Tasks;
 use tokio::sync::oneshot;
 
-use crate::base::{Base, Bases};
 use crate::base_request::Waiting;
-use crate::error::PlanError;
 use crate::landing::{Step, StepKind};
 use crate::landing_queue::LandingQueue;
 use crate::log_contents::LogContents;
-use crate::manifest::ManifestId;
-use crate::options::{LandingSteps, PlansSettings};
 use crate::overlaps::OverlapIndex;
 use crate::plan_worker::{CaptureTokens, CommandRuns, OpenSandboxes, PlanWorker};
 use crate::recovery_list::Recovering;
 use crate::rescued::Shelf;
 use crate::root_check::RootChecks;
-use crate::sandbox::Strategies;
 use crate::workers::{Closed, Workers};
-use crate::workspace::StuckLanding;
 use crate::workspaces::Registry;
+use crate::{Base, Bases, LandingSteps, ManifestId, PlanError, PlansSettings, Strategies, StuckLanding};
 
 /// A piece of work at a worker.
 pub(crate) type Doing<'a, R> = Pin<Box<dyn Future<Output = Result<R, PlanError>> + Send + 'a>>;
@@ -47,7 +42,6 @@ pub(crate) struct PlansInner {
     pub(crate) home_id: HomeId,
     pub(crate) settings: PlansSettings,
     pub(crate) time: WallClock,
-    /// For waiting.
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) bases: Bases,
     pub(crate) strategies: Strategies,
@@ -130,7 +124,6 @@ impl PlansInner {
         self.directory.join("workspaces").join(workspace.to_string())
     }
 
-    /// Does something at the worker of a plan.
     pub(crate) async fn at_plan<R: Send + 'static>(
         self: &Arc<Self>,
         id: PlanId,
@@ -179,7 +172,6 @@ impl PlansInner {
         self.registry.at((), make, work).await?
     }
 
-    /// Tells that a step was reached.
     pub(crate) fn reached(&self, kind: StepKind) {
         self.steps.0.reached(Step { kind, path: None });
     }
@@ -196,7 +188,6 @@ impl PlansInner {
         });
     }
 
-    /// A base that was made before.
     pub(crate) async fn base(&self, id: ManifestId) -> Result<Option<Base>, PlanError> {
         let bases = self.bases.clone();
         blocking(move || bases.find(id))

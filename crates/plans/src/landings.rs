@@ -4,25 +4,19 @@ use eventlog::UnixMs;
 use protocol::{ChangesetId, HomeId, PlanId, WorkspaceId};
 use serde::{Deserialize, Serialize};
 
-use crate::plan::{Actor, Attempt};
+use crate::{Actor, Attempt};
 
 /// A landing. It is the body of its head; what it does stands in its events.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub(crate) struct LandingRecord {
-    /// Where it stands.
     pub(crate) state: LandingState,
-    /// What it is.
     pub(crate) what: Attempt,
-    /// Who wants it.
     pub(crate) by: Actor,
-    /// When it began.
     pub(crate) at: UnixMs,
-    /// The workspace.
     pub(crate) workspace: WorkspaceId,
     /// The plan whose sandbox it is carried out on, if that is not the workspace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) parent: Option<PlanId>,
-    /// The plans that it is for.
     pub(crate) plans: Vec<PlanId>,
     /// The one changeset that is taken back, if it is not the whole plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -36,7 +30,6 @@ pub(crate) struct LandingRecord {
     pub(crate) effects: u64,
 }
 
-/// Where a landing stands.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum LandingState {
@@ -44,9 +37,7 @@ pub(crate) enum LandingState {
     Written,
     /// Files may have changed.
     Begun,
-    /// All of it was done.
     Done,
-    /// Nothing of it is done.
     TakenBack,
     /// It could neither be finished nor taken back, and somebody gave it up. Part of it may be done.
     SetAside,

@@ -11,6 +11,11 @@
 //!
 //! **What must not happen here:** HTTP, jobs, agents.
 
+#![expect(
+    missing_docs,
+    reason = "a field or a variant that is named after what it holds needs no sentence"
+)]
+
 mod answers;
 mod attributes;
 mod base;

@@ -8,11 +8,8 @@ use eventlog::{BlobError, BlobId, Log, Piece};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use tokio::runtime::Handle;
 
-use crate::contents::{Contents, TEXT_LIMIT_BYTES};
-use crate::error::PlanError;
 use crate::inner::blocking;
-use crate::path::RelPath;
-use crate::tree::{ContentSink, TreeError};
+use crate::{ContentSink, Contents, PlanError, RelPath, TEXT_LIMIT_BYTES, TreeError};
 
 /// How many contents are put at once. The log takes what comes together in one go, so one by one would wait for the disk
 /// each time.
@@ -90,7 +87,6 @@ fn to_io(error: &BlobError) -> io::Error {
 pub(crate) enum Source {
     /// It is in a file, which is opened when its turn comes: there may be more of them than a process may have open.
     File(Opening),
-    /// It is in memory.
     Bytes(Bytes),
 }
 

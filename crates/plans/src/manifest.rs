@@ -9,8 +9,7 @@ use serde::{Deserialize, Serialize};
 
 pub use coding::BadManifest;
 
-use crate::entry::{Change, Entry};
-use crate::path::RelPath;
+use crate::{Change, Entry, RelPath};
 
 /// Everything that is in a tree: files, symlinks, and all directories. It is in the order of paths.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -34,7 +33,6 @@ impl Manifest {
         manifest
     }
 
-    /// Its name.
     #[must_use]
     pub fn id(&self) -> ManifestId {
         ManifestId(*blake3::hash(&self.encode()).as_bytes())
@@ -130,7 +128,6 @@ impl Manifest {
         }
     }
 
-    /// What is at a path.
     #[must_use]
     pub fn get(&self, path: &RelPath) -> Option<&Entry> {
         self.entries.get(path)
@@ -167,7 +164,6 @@ impl Manifest {
         self.entries.len()
     }
 
-    /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
@@ -175,7 +171,6 @@ impl Manifest {
 }
 
 impl ManifestId {
-    /// The name that stands in a text, if it is one.
     pub(crate) fn from_text(text: &str) -> Option<Self> {
         let blob: eventlog::BlobId = text.parse().ok()?;
         Some(Self(*blob.as_bytes()))

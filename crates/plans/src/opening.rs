@@ -6,22 +6,17 @@ use std::sync::Arc;
 use eventlog::{Commit, CommitError, HeadsOrder, HeadsQuery, UnixMs, Version, Write};
 use protocol::{PlanId, PlanState, WorkspaceId};
 
-use crate::answers::Opened;
-use crate::base::{Base, Ignored, LeftOut};
-use crate::base_request;
-use crate::collect;
-use crate::error::PlanError;
 use crate::inner::{PlansInner, base_error, blocking};
-use crate::plan::{Check, Facts, NewPlan, Plan, PlanOrigin, Record};
 use crate::plan_worker::{remove_sandbox, sandbox_order};
-use crate::store;
 use crate::streams::{self, PLAN_KIND, PlanEvent};
-use crate::workspaces;
+use crate::{
+    Base, Check, Facts, Ignored, LeftOut, NewPlan, Opened, Plan, PlanError, PlanOrigin, Record, base_request,
+    collect, store, workspaces,
+};
 
 /// The longest title, in characters. It stands in every list.
 const TITLE_LIMIT_CHARS: usize = 200;
 
-/// What a plan begins with.
 struct Beginning {
     workspace: WorkspaceId,
     root: PathBuf,
@@ -160,7 +155,6 @@ async fn lack_of_room(inner: &PlansInner) -> Result<Option<Lack>, PlanError> {
     })
 }
 
-/// The plan that was opened with a key.
 async fn known(inner: &Arc<PlansInner>, key: &str, new: &NewPlan) -> Result<Option<Opened>, PlanError> {
     let stream = streams::key_stream(key)?;
     let Some(stored) = inner.log.head(&stream).await? else {

@@ -22,28 +22,23 @@ pub struct PlansOptions {
     pub directory: PathBuf,
     /// Other directories of the daemon's, which no command in a sandbox may change. They have to be there.
     pub guarded: Vec<PathBuf>,
-    /// The home of this daemon.
     pub home_id: HomeId,
     /// Who starts commands.
     pub processes: Processes,
     /// The environment of the user: where their home and their caches are.
     pub environment: BTreeMap<OsString, OsString>,
-    /// The choices.
     pub settings: PlansSettings,
     /// Where the tasks of the service run.
     pub tasks: Tasks,
-    /// The time.
     pub clock: Arc<dyn Clock>,
     /// Who is told of the steps of a landing; for tests that stop it at one of them.
     pub steps: LandingSteps,
 }
 
-/// Who is told of the steps of a landing.
 #[derive(Clone)]
 pub struct LandingSteps(pub Arc<dyn Steps>);
 
 impl Default for LandingSteps {
-    /// Nobody.
     fn default() -> Self {
         Self(Arc::new(NoSteps))
     }

@@ -10,13 +10,8 @@ use bytes::Bytes;
 use eventlog::BlobId;
 use gix_imara_diff::Hunk;
 
-use crate::contents::Contents;
-use crate::entry::{Change, Entry};
-use crate::merge::{
-    FileEntry, FileMerge, Merge, MergeFiles, Ours, TextMerge, line_changes, regions, text_of,
-};
-use crate::path::RelPath;
-use crate::tree::ContentSink;
+use crate::merge::{FileEntry, FileMerge, Merge, MergeFiles, line_changes, regions, text_of};
+use crate::{Change, ContentSink, Contents, Entry, Ours, RelPath, TextMerge};
 
 /// How many differences are remembered: a hundred plans with a hundred files each, in about a megabyte. When it is full, all
 /// are forgotten, and found again as they are needed.
@@ -31,7 +26,6 @@ const LINE_LIMIT: usize = 64;
 /// A file that two plans touch.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct OverlapPath {
-    /// The path.
     pub path: RelPath,
     /// Whether the two would conflict if both were applied, in one order or the other.
     pub conflicts: bool,

@@ -10,24 +10,19 @@ use kernel::Clock;
 use process::Tasks;
 use protocol::{PlanCounts, PlanId, PlanOverlap, PlanOverlapPath, PlanState, WorkspaceId};
 
-use crate::entry::Change;
 use crate::inner::{PlansInner, blocking};
-use crate::merge::Net;
-use crate::overlap_detector::{OverlapDetector, OverlapPath};
-use crate::plan::Record;
 use crate::streams::PlanEvent;
 use crate::workers::{IDLE, Workers};
+use crate::{Change, Net, OverlapDetector, OverlapPath, Record};
 
 /// Who is told that two plans overlap.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Tell {
-    /// Both, in their streams.
     Both,
     /// Nobody: an earlier life of the daemon has told them.
     Nobody,
 }
 
-/// Which plans overlap.
 #[derive(Debug)]
 pub(crate) struct OverlapIndex {
     /// Guards what is known. Nothing is compared under it.
@@ -81,7 +76,6 @@ impl OverlapIndex {
         }
     }
 
-    /// What is known to overlap with a plan.
     pub(crate) fn of(&self, id: PlanId) -> Vec<PlanOverlap> {
         let book = self.book();
         let pairs = book.pairs.iter().filter_map(|((first, second), paths)| {

@@ -29,9 +29,7 @@ pub struct RelPath(Arc<[u8]>);
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("`{path}` cannot be used: {why}")]
 pub struct BadPath {
-    /// What was given, as text.
     pub path: String,
-    /// What is wrong with it.
     pub why: &'static str,
 }
 
@@ -77,19 +75,16 @@ impl RelPath {
         Self::from_bytes(path.as_os_str().as_bytes())
     }
 
-    /// Its bytes.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// The same for the system.
     #[must_use]
     pub fn as_path(&self) -> &Path {
         Path::new(OsStr::from_bytes(&self.0))
     }
 
-    /// The last name of it.
     #[must_use]
     pub fn name(&self) -> &OsStr {
         let start = self.last_slash().map_or(0, |slash| slash + 1);
@@ -108,7 +103,6 @@ impl RelPath {
         slashes.map(|(at, _)| Self(Arc::from(&self.0[..at])))
     }
 
-    /// Whether it lies below a directory.
     #[must_use]
     pub fn is_below(&self, directory: &Self) -> bool {
         let (path, directory) = (self.as_bytes(), directory.as_bytes());

@@ -10,17 +10,12 @@ use protocol::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::base::{Ignored, LeftOut};
-use crate::entry::Change;
-use crate::manifest::ManifestId;
-use crate::merge::Conflict;
+use crate::{Change, Conflict, Ignored, LeftOut, ManifestId};
 
-/// A plan that is wanted.
 #[derive(Clone, Debug)]
 pub struct NewPlan {
     /// Where it begins, and where its changes go.
     pub on: PlanOrigin,
-    /// What it is for, in one line.
     pub title: String,
     /// Commands for `sh -c` that must pass in its sandbox before it can be applied.
     pub checks: Vec<String>,
@@ -32,16 +27,13 @@ pub struct NewPlan {
     pub if_child_fails: IfChildFails,
     /// A second one with the same key is the same plan.
     pub idempotency_key: Option<String>,
-    /// Who wants it.
     pub by: Actor,
 }
 
 /// Where a plan begins, and where its changes go.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum PlanOrigin {
-    /// The workspace that a directory is in.
     Directory(PathBuf),
-    /// Another plan.
     Plan(PlanId),
 }
 
@@ -51,15 +43,10 @@ pub type Actor = Arc<str>;
 /// What is known of a plan for good.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct Facts {
-    /// Its workspace.
     pub workspace: WorkspaceId,
-    /// Where that is.
     pub root: PathBuf,
-    /// What it is for.
     pub title: String,
-    /// Who opened it.
     pub opened_by: Actor,
-    /// When.
     pub opened_at: UnixMs,
     /// The plan that it merges back into, if that is not the workspace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -67,7 +54,6 @@ pub struct Facts {
     /// How many plans lie between it and the workspace.
     #[serde(default)]
     pub depth: u16,
-    /// How its sandbox is made.
     pub strategy: SandboxStrategy,
     /// The home whose machine has the sandbox.
     pub home: HomeId,
@@ -77,7 +63,6 @@ pub struct Facts {
     /// What happens to its other children when the command of one fails.
     #[serde(default)]
     pub if_child_fails: IfChildFails,
-    /// The key that it was opened with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
     /// The job that it was opened for. It is submitted right after, so a daemon that dies in between leaves a plan without it.
@@ -90,9 +75,7 @@ pub struct Facts {
 pub struct Record {
     /// What is known of it for good.
     pub facts: Facts,
-    /// What it is.
     pub state: PlanState,
-    /// When it last changed.
     pub changed_at: UnixMs,
     /// What its sandbox began with. A refresh moves it.
     pub base: ManifestId,
@@ -149,7 +132,6 @@ pub struct Record {
     /// What is in the sandbox and could not be recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unrecorded: Option<Unrecorded>,
-    /// Whether the sandbox is still there.
     #[serde(default = "yes")]
     pub has_sandbox: bool,
 }
@@ -159,14 +141,10 @@ pub struct Record {
 pub struct Unrecorded {
     /// Whose command it was.
     pub actor: Actor,
-    /// With what it was run.
     pub tool: String,
-    /// What it was, in one line.
     pub reason: String,
-    /// The job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
-    /// What was in the way.
     pub why: String,
 }
 
@@ -190,12 +168,9 @@ fn yes() -> bool {
     true
 }
 
-/// A changeset that takes more.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct OpenChangeset {
-    /// Its id.
     pub id: ChangesetId,
-    /// Whose it is.
     pub actor: Actor,
 }
 
@@ -206,33 +181,25 @@ pub struct Running {
     /// Identifies the run.
     #[serde(rename = "stay")]
     pub id: String,
-    /// The job, if it is one's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
-    /// Whose it is.
     pub actor: Actor,
     /// With what: `shell`, `check`, `merge`.
     pub tool: String,
-    /// What it is, in one line.
     pub reason: String,
-    /// Since when.
     pub since: UnixMs,
 }
 
-/// A check.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct Check {
     /// The command, for `sh -c`.
     pub command: String,
-    /// Its last run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<CheckRun>,
 }
 
-/// A run of a check.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct CheckRun {
-    /// Its job.
     pub job: String,
     /// What was in the plan when it began. It is good for nothing else.
     pub fingerprint: ManifestId,
@@ -241,14 +208,10 @@ pub struct CheckRun {
     pub ended: Option<CheckEnd>,
 }
 
-/// How a check ended.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct CheckEnd {
-    /// Whether it passed.
     pub passed: bool,
-    /// How, in one line.
     pub text: String,
-    /// When.
     pub at: UnixMs,
 }
 
@@ -272,11 +235,9 @@ impl Check {
 /// What an apply or an undo did.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct Landed {
-    /// Names it.
     pub landing: String,
     /// Which of the landing's plans it is, from 0: what it did to each is listed apart.
     pub number: u32,
-    /// The git commit that was made of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
     /// The message of the git commit that is still to be made of it. A daemon that dies before that leaves it to the next one.
@@ -284,20 +245,16 @@ pub struct Landed {
     pub commit_wanted: Option<String>,
 }
 
-/// What was attempted.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Attempt {
-    /// To apply it.
     Apply,
-    /// To take it back.
     Undo,
     /// To move it to the workspace's present state.
     Refresh,
 }
 
 impl Attempt {
-    /// The word.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -311,35 +268,25 @@ impl Attempt {
 /// An attempt that did not come to pass. Nothing was changed by it.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct Refused {
-    /// What was attempted.
     pub what: Attempt,
-    /// By whom.
     pub by: Actor,
-    /// When.
     pub at: UnixMs,
     /// What is in the way; at most so many as the head has room for.
     pub conflicts: Vec<Conflict>,
 }
 
-/// A plan, as somebody sees it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Plan {
-    /// Its id.
     pub id: PlanId,
-    /// The version of its stream.
     pub version: Version,
-    /// The rest.
     pub record: Record,
 }
 
-/// A change, as it was recorded.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct Recorded {
     /// Its place among all changes of the plan, from 1.
     pub entry: u64,
-    /// When.
     pub at: UnixMs,
-    /// What.
     #[serde(flatten)]
     pub change: Change,
     /// Who else had a command in the sandbox, so that it may be theirs.

@@ -11,15 +11,11 @@ use protocol::{PlanId, PlanState, WorkspaceId};
 use tokio::sync::oneshot;
 
 use crate::collect::own_plans;
-use crate::error::PlanError;
 use crate::inner::{PlansInner, blocking};
 use crate::landing_queue::{LandingQueue, left_staged, never_begun};
-use crate::plan::Plan;
 use crate::plan_worker::PlanWorker;
-use crate::recovery_list::{Recovery, RecoveryOf};
-use crate::sandbox::{remove_tree, unpin_stray};
-use crate::store;
-use crate::workspaces;
+use crate::sandbox::unpin_stray;
+use crate::{Plan, PlanError, Recovery, RecoveryOf, remove_tree, store, workspaces};
 
 /// Makes the directories of the service. Only the user may look into them.
 pub(crate) fn make_directories(directory: &Path) -> Result<(), PlanError> {
@@ -43,7 +39,6 @@ struct Left {
     workspaces: BTreeMap<WorkspaceId, LeftOnWorkspace>,
     /// Landings that were written down and never begun.
     never_begun: Vec<(StreamId, Version)>,
-    /// Plans with commands that were cut off.
     cut_off: Vec<Plan>,
     /// Directories of sandboxes that belong to no plan.
     strays: Vec<PathBuf>,

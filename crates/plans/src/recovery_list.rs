@@ -6,16 +6,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use protocol::{PlanId, WorkspaceId};
 
-/// Something that is being set right.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Recovery {
-    /// What it is about.
     pub of: RecoveryOf,
     /// What is being done, in a few words.
     pub what: String,
 }
 
-/// What is being set right.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum RecoveryOf {
     /// What commands of an earlier life did in the sandbox of a plan.

@@ -13,12 +13,11 @@ use kernel::{Clock, Deadline};
 use protocol::WorkspaceState;
 use tokio::sync::watch;
 
-use crate::workspace::WorkspaceRecord;
+use crate::WorkspaceRecord;
 
 /// How long a file system may take to say what a directory is.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What is at a path.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 struct RootFound {
     /// The device and the inode of the directory, if there is one.

@@ -2,12 +2,7 @@
 
 use std::os::unix::ffi::OsStrExt;
 
-use crate::answers::FileFound;
-use crate::contents::TEXT_LIMIT_BYTES;
-use crate::entry::Entry;
-use crate::error::PlanError;
-use crate::path::RelPath;
-use crate::tree::{FileKind, Tree, TreeError};
+use crate::{Entry, FileFound, FileKind, PlanError, RelPath, TEXT_LIMIT_BYTES, Tree, TreeError};
 
 /// What is at a path, or at the root. It blocks.
 pub(crate) fn read(tree: &Tree, path: Option<&RelPath>) -> Result<FileFound, PlanError> {

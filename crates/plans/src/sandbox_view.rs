@@ -9,15 +9,8 @@ use std::time::{Duration, SystemTime};
 use eventlog::UnixMs;
 use protocol::PlanId;
 
-use crate::entry::Entry;
-use crate::error::PlanError;
 use crate::inner::{PlansInner, blocking};
-use crate::manifest::Manifest;
-use crate::path::RelPath;
-use crate::plan::Plan;
-use crate::sandbox::{Known, Sandbox};
-use crate::store;
-use crate::tree::{ReadBounds, Tree};
+use crate::{Entry, Known, Manifest, Plan, PlanError, ReadBounds, RelPath, Sandbox, Tree, store};
 
 /// How long it may have taken to take a base. It counts only for plans that were opened before that was written down.
 const TAKING_TIME: Duration = Duration::from_secs(60);
@@ -42,13 +35,11 @@ pub struct SandboxView {
 }
 
 impl SandboxView {
-    /// The plan.
     #[must_use]
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// The root of the workspace.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.plan.record.facts.root

@@ -10,41 +10,24 @@ use protocol::{
     SandboxStrategy, WorkspaceId, WorkspaceState,
 };
 
-use crate::answers::{
-    ApplyRequest, ChangeFiles, CommandRun, FileFound, FilesChanged, Forgotten, GcPolicy, LandingOutcome,
-    Moment, NewCommandRun, Opened, PlanQuery, Repair, Repaired, RestoreRequest, Restored, UndoRequest,
-};
-use crate::base::Bases;
 use crate::base_request::Waiting;
-use crate::changeset::{Changeset, NewChangeset};
-use crate::contents::Contents;
-use crate::context::PlanExecutionContext;
-use crate::entry::Change;
-use crate::error::PlanError;
-use crate::explore::{self, Explorer};
 use crate::inner::{Notices, PlansInner, Stuck, base_error, blocking};
 use crate::landing_queue::SCAN_KEPT_FOR;
 use crate::log_contents::LogContents;
-use crate::merge::fold;
-use crate::opening;
-use crate::options::PlansOptions;
 use crate::overlaps::OverlapIndex;
-use crate::path::RelPath;
-use crate::plan::{Actor, CheckEnd, NewPlan, Plan};
-use crate::plan_worker::{CaptureHold, CaptureTokens, CommandRuns};
-use crate::recover::{self, Recovered};
-use crate::recovery_list::{Recovering, Recovery};
-use crate::rescued::{Rescued, RescuedList};
+use crate::plan_worker::{CaptureTokens, CommandRuns};
+use crate::recovery_list::Recovering;
 use crate::root_check::RootChecks;
-use crate::sandbox::Strategies;
-use crate::sandbox_read;
-use crate::sandbox_view::{self, SandboxView};
-use crate::state;
-use crate::store;
 use crate::streams::{self, PLAN_KIND};
 use crate::workers::{IDLE, Workers};
-use crate::workspace::{StuckLanding, Workspace};
-use crate::{collect, forget, workspaces};
+use crate::{
+    Actor, ApplyRequest, Bases, CaptureHold, Change, ChangeFiles, Changeset, CheckEnd, CommandRun, Contents,
+    Explorer, FileFound, FilesChanged, Forgotten, GcPolicy, LandingOutcome, Moment, NewChangeset,
+    NewCommandRun, NewPlan, Opened, Plan, PlanError, PlanExecutionContext, PlanQuery, PlansOptions,
+    Recovered, Recovery, RelPath, Repair, Repaired, Rescued, RescuedList, RestoreRequest, Restored,
+    SandboxView, Strategies, StuckLanding, UndoRequest, Workspace, collect, explore, fold, forget, opening,
+    recover, sandbox_read, sandbox_view, state, store, workspaces,
+};
 
 /// How many plans are looked at for one page of a list at most.
 const PAGE: u32 = 256;
@@ -698,7 +681,6 @@ impl Plans {
         Ok(self.inner.log.tail(&streams::plan_stream(plan)?, after, scope))
     }
 
-    /// Tells that some plan has changed.
     #[must_use]
     pub fn moves(&self) -> StreamChanges {
         self.inner.log.changes(PLAN_KIND)

@@ -15,7 +15,7 @@ use std::path::Path;
 use eventlog::BlobId;
 use rustix::fs::Stat;
 
-use crate::manifest::ManifestId;
+use crate::ManifestId;
 
 /// Stands at the beginning of the file; another way to write it gets another one.
 const MAGIC: &[u8; 8] = b"tlkstat1";
@@ -48,11 +48,8 @@ pub(crate) struct StatKey {
 /// One thing that a scan found.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Cached {
-    /// A file, and what was read from it.
     File { key: StatKey, hash: BlobId },
-    /// A symlink, and where it points.
     Symlink { target: Box<[u8]> },
-    /// A directory, with its permissions and its time.
     Directory { mode: u32, modified: FileTime },
 }
 
@@ -100,7 +97,6 @@ impl FileTime {
 }
 
 impl StatKey {
-    /// What a `stat` says.
     pub(crate) fn of(stat: &Stat) -> Self {
         Self {
             device: stat.st_dev,
@@ -120,7 +116,6 @@ impl StatKey {
 }
 
 impl StatCache {
-    /// What is in a file. If that is no cache, nothing is.
     pub(crate) fn read(file: &Path) -> Self {
         let found = fs::read(file).ok().and_then(|bytes| Self::decode(&bytes));
         found.unwrap_or_default()

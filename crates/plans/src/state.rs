@@ -8,14 +8,11 @@ use std::sync::Arc;
 use eventlog::{UnixMs, Version};
 use protocol::{ChangesetId, CheckState, PlanId, PlanState};
 
-use crate::answers::Unapplied;
-use crate::error::PlanError;
-use crate::manifest::ManifestId;
-use crate::plan::{
-    Actor, Attempt, Check, CheckEnd, CheckRun, Landed, OpenChangeset, Plan, Record, Refused, Running,
-    Unrecorded,
-};
 use crate::streams::PlanEvent;
+use crate::{
+    Actor, Attempt, Check, CheckEnd, CheckRun, Landed, ManifestId, OpenChangeset, Plan, PlanError, Record,
+    Refused, Running, Unapplied, Unrecorded,
+};
 
 /// The next record, and the events that go with it.
 pub(crate) type Step = Result<(Record, Vec<PlanEvent>), PlanError>;
@@ -24,9 +21,7 @@ pub(crate) type Step = Result<(Record, Vec<PlanEvent>), PlanError>;
 const KEPT_CONFLICTS: usize = 50;
 /// The most open changesets. Each is an actor that has not closed its own.
 const OPEN_CHANGESETS_LIMIT: usize = 256;
-/// The tool of a command that is a check.
 pub(crate) const CHECK_TOOL: &str = "check";
-/// The most checks of a plan.
 const CHECKS_LIMIT: usize = 64;
 
 /// Nobody may change the plan while it is being carried out.
@@ -108,7 +103,6 @@ pub(crate) fn start_changeset(
     Ok((next, events))
 }
 
-/// Closes a changeset. One that is closed already stays so.
 pub(crate) fn close_changeset(record: &Record, id: ChangesetId, now: UnixMs) -> (Record, Vec<PlanEvent>) {
     let mut next = record.clone();
     let Some(at) = next.open_changesets.iter().position(|open| open.id == id) else {
@@ -136,7 +130,6 @@ pub(crate) struct Extent {
     pub(crate) fingerprint: ManifestId,
 }
 
-/// Records changes.
 pub(crate) fn record(
     plan: PlanId,
     record: &Record,
@@ -216,7 +209,6 @@ pub(crate) fn looked_at(
     (next, events.into_iter().collect())
 }
 
-/// The work is done.
 pub(crate) fn seal(plan: PlanId, record: &Record, by: &Actor, now: UnixMs) -> Step {
     not_landing(plan, record)?;
     nothing_runs(plan, record)?;
@@ -233,7 +225,6 @@ pub(crate) fn seal(plan: PlanId, record: &Record, by: &Actor, now: UnixMs) -> St
     }
 }
 
-/// It is given up.
 pub(crate) fn discard(plan: PlanId, record: &Record, by: &Actor, work: Unapplied, now: UnixMs) -> Step {
     not_landing(plan, record)?;
     nothing_runs(plan, record)?;
@@ -397,7 +388,6 @@ pub(crate) fn set_aside(
     (next, vec![events])
 }
 
-/// Adds checks; those that are there already are not added again.
 pub(crate) fn add_checks(plan: PlanId, record: &Record, commands: Vec<String>, now: UnixMs) -> Step {
     let mut next = record.clone();
     for command in commands {

@@ -9,16 +9,12 @@ use protocol::{
     ChangesetId, CheckState, HomeId, IfChildFails, PlanId, PlanState, SandboxStrategy, WorkspaceId,
 };
 
-use crate::answers::Unapplied;
-use crate::error::PlanError;
-use crate::manifest::ManifestId;
-use crate::merge::{Conflict, ConflictKind};
-use crate::plan::{
-    Actor, Attempt, Check, CheckEnd, CheckRun, Facts, Landed, OpenChangeset, Record, Refused, Running,
-    Unrecorded,
-};
 use crate::state::{self, Extent};
 use crate::streams::PlanEvent;
+use crate::{
+    Actor, Attempt, Check, CheckEnd, CheckRun, Conflict, ConflictKind, Facts, Landed, ManifestId,
+    OpenChangeset, PlanError, Record, Refused, Running, Unapplied, Unrecorded,
+};
 
 const BEFORE: UnixMs = UnixMs(1_000);
 const NOW: UnixMs = UnixMs(9_000);
@@ -47,7 +43,6 @@ pub(crate) fn running(run_id: &str, tool: &str) -> Running {
     }
 }
 
-/// A plan in a state, with nothing in it.
 pub(crate) fn in_state(state: PlanState) -> Record {
     Record {
         facts: Facts {

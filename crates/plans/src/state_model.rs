@@ -6,11 +6,9 @@ use proptest::sample::select;
 use proptest::test_runner::{Config, TestRunner};
 use protocol::{ChangesetId, CheckState, PlanId, PlanState};
 
-use crate::answers::Unapplied;
-use crate::manifest::ManifestId;
-use crate::plan::{Attempt, CheckEnd, Landed, Record, Refused};
 use crate::state::{self, Extent, Step};
 use crate::state_cases::{actor, in_state, running};
+use crate::{Attempt, CheckEnd, Landed, ManifestId, Record, Refused, Unapplied};
 
 /// What somebody tries to do to a plan.
 #[derive(Clone, Debug)]
@@ -54,7 +52,6 @@ fn any_try() -> impl Strategy<Value = Try> {
 /// What is remembered of a history, by the simplest means.
 #[derive(Debug, Default)]
 struct Model {
-    /// All changesets that were started, and whose they are.
     started: Vec<(ChangesetId, &'static str)>,
     closed: Vec<ChangesetId>,
     entries: u64,

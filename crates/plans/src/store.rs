@@ -6,26 +6,18 @@ use std::sync::Arc;
 use eventlog::{HeadsOrder, HeadsQuery, Log, Sequence, StoredHead, StreamId};
 use protocol::{ChangesetId, PlanId};
 
-use crate::changeset::{Changeset, ChangesetRecord};
-use crate::entry::{Change, Entry};
-use crate::error::PlanError;
-use crate::manifest::ManifestId;
-use crate::merge::Net;
-use crate::path::RelPath;
-use crate::plan::{Plan, Recorded};
 use crate::streams::{self, CHANGESET_KIND};
+use crate::{Change, Changeset, ChangesetRecord, Entry, ManifestId, Net, Plan, PlanError, Recorded, RelPath};
 
 /// How many heads or events are read at a time.
 const PAGE: u32 = 512;
 
-/// A plan.
 pub(crate) async fn plan(log: &Log, id: PlanId) -> Result<Plan, PlanError> {
     let stored = log.head(&streams::plan_stream(id)?).await?;
     let stored = stored.ok_or(PlanError::NotFound(id))?;
     log.or_quarantine(&stored, streams::plan_of(&stored))
 }
 
-/// All heads of a kind, or of a kind and a status.
 pub(crate) async fn heads(log: &Log, kind: &str, status: Option<&str>) -> Result<Vec<StoredHead>, PlanError> {
     let (mut found, mut after) = (Vec::new(), None);
     loop {
@@ -67,7 +59,6 @@ pub(crate) async fn changesets(log: &Log, plan: PlanId) -> Result<Vec<Changeset>
     Ok(changesets)
 }
 
-/// A changeset of a plan, with its changes.
 pub(crate) async fn changeset(log: &Log, plan: PlanId, id: ChangesetId) -> Result<Changeset, PlanError> {
     let stream = streams::changeset_stream(id)?;
     let stored = log.head(&stream).await?.ok_or(PlanError::ChangesetNotFound(id))?;
@@ -130,7 +121,6 @@ pub(crate) fn count_files(changes: &[Change]) -> u64 {
     files.count() as u64
 }
 
-/// Names what a plan differs in.
 pub(crate) fn fingerprint(changes: &[Change]) -> Result<ManifestId, PlanError> {
     Ok(ManifestId(
         *blake3::hash(&eventlog::json_body(&changes)?).as_bytes(),

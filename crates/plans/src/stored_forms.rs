@@ -5,11 +5,8 @@ use std::fmt::Debug;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::changeset::ChangesetRecord;
 use crate::landings::LandingRecord;
-use crate::plan::{Record, Recorded};
-use crate::rescued::RescuedRecord;
-use crate::workspace::WorkspaceRecord;
+use crate::{ChangesetRecord, Record, Recorded, RescuedRecord, WorkspaceRecord};
 
 const ZEROS: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 const ONES: &str = "1111111111111111111111111111111111111111111111111111111111111111";
@@ -28,14 +25,12 @@ fn file(hash: &str) -> String {
     format!(r#"{{"type":"file","hash":"{hash}","size":3,"mode":420}}"#)
 }
 
-/// Every fact that a plan can have.
 fn facts(strategy: &str, if_child_fails: &str) -> String {
     format!(
         r#"{{"workspace":"{WORKSPACE}","root":"/home/me/project","title":"a plan","opened_by":"ann","opened_at":1000,"parent":"{PLAN}","depth":1,"strategy":"{strategy}","home":"{HOME}","max_parallel":2,"if_child_fails":"{if_child_fails}","idempotency_key":"k1","command":"{JOB}"}}"#
     )
 }
 
-/// A plan with nothing in it.
 fn few(state: &str) -> String {
     format!(
         r#"{{"facts":{{"workspace":"{WORKSPACE}","root":"/home/me/project","title":"","opened_by":"ann","opened_at":1000,"depth":0,"strategy":"copy","home":"{HOME}","if_child_fails":"carry_on"}},"state":"{state}","changed_at":1000,"base":"{ZEROS}","sandbox":1,"ignored":{{"directories":[],"files":[]}},"entries":0,"changesets":0,"files":0,"fingerprint":"{ZEROS}","has_sandbox":true}}"#

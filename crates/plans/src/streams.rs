@@ -16,12 +16,8 @@ use eventlog::{BlobId, DAMAGED_EVENT, Event, Head, NewEvent, StoredHead, StreamI
 use protocol::{ChangesetId, PlanId, WorkspaceId};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use crate::answers::Moment;
-use crate::changeset::ChangesetRecord;
-use crate::error::PlanError;
 use crate::landings::LandingRecord;
-use crate::plan::{Actor, Plan, Record, Recorded};
-use crate::workspace::WorkspaceRecord;
+use crate::{Actor, ChangesetRecord, Moment, Plan, PlanError, Record, Recorded, WorkspaceRecord};
 
 pub(crate) const PLAN_KIND: &str = "plan";
 pub(crate) const CHANGESET_KIND: &str = "changeset";
@@ -32,7 +28,6 @@ pub(crate) const KEY_KIND: &str = "plan-key";
 /// What is wrong with a stream whose name cannot be ours.
 const NOT_AN_ID: &str = "its name is not an id";
 
-/// The kind of the events of a changeset.
 const CHANGE_EVENT: &str = "change";
 
 pub(crate) fn plan_stream(id: PlanId) -> Result<StreamId, PlanError> {
@@ -114,13 +109,11 @@ pub(crate) fn plan_of(stored: &StoredHead) -> Result<Plan, PlanError> {
     })
 }
 
-/// The workspace that a head stands for.
 pub(crate) fn workspace_of(stored: &StoredHead) -> Result<(WorkspaceId, WorkspaceRecord), PlanError> {
     let id = id_of(&stored.stream).ok_or_else(|| misnamed(stored))?;
     Ok((id, parse(&stored.stream, &stored.head.body)?))
 }
 
-/// The landing that a head stands for.
 pub(crate) fn landing_of(stored: &StoredHead) -> Result<LandingRecord, PlanError> {
     parse(&stored.stream, &stored.head.body)
 }
@@ -160,7 +153,6 @@ pub(crate) fn change_event(recorded: &Recorded) -> Result<NewEvent, PlanError> {
     })
 }
 
-/// The change of an event.
 pub(crate) fn change_of(stream: &StreamId, event: &Event) -> Result<Option<Recorded>, PlanError> {
     if &*event.kind == DAMAGED_EVENT {
         return Err(unreadable(
@@ -182,7 +174,6 @@ pub(crate) struct PlanEvent {
     pub(crate) text: String,
 }
 
-/// The body of the event of a happening.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct PlanEventBody {
     #[serde(default)]

@@ -2,12 +2,10 @@
 
 use protocol::{PlanBranch, PlanId};
 
-use crate::base::{LeftOut, WhyLeftOut};
-use crate::plan::Plan;
+use crate::{LeftOut, Plan, WhyLeftOut};
 
 /// How many paths that are left out are told in sentences.
 const TOLD_PATHS: usize = 5;
-/// How many branches are.
 const TOLD_BRANCHES: usize = 5;
 
 impl Plan {

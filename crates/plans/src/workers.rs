@@ -29,7 +29,6 @@ pub(crate) const IDLE: Duration = Duration::from_secs(120);
 /// How often somebody who came to a worker that was just closing goes to the next one. It closes once in two minutes.
 const TRIES: usize = 4;
 
-/// A piece of work at a worker.
 type Work<T> = Box<dyn for<'a> FnOnce(&'a mut T) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> + Send>;
 
 /// The workers of one kind of thing, by key.

@@ -6,18 +6,15 @@ use eventlog::{UnixMs, Version};
 use protocol::{HomeId, PlanId, WorkspaceId, WorkspaceState};
 use serde::{Deserialize, Serialize};
 
-use crate::plan::Attempt;
+use crate::Attempt;
 
-/// A workspace, as the log has it.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct WorkspaceRecord {
-    /// Its canonical path.
     pub root: PathBuf,
     /// The device and the inode of the directory, so that another one in its place is told apart.
     pub identity: (u64, u64),
     /// The home whose machine has it.
     pub home: HomeId,
-    /// When it was registered.
     pub registered_at: UnixMs,
     /// Commands that every plan of it must pass.
     #[serde(default)]
@@ -27,18 +24,12 @@ pub struct WorkspaceRecord {
     pub landing: Option<String>,
 }
 
-/// A workspace, as somebody sees it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Workspace {
-    /// Its id.
     pub id: WorkspaceId,
-    /// The version of its stream.
     pub version: Version,
-    /// The rest.
     pub record: WorkspaceRecord,
-    /// Whether it is there.
     pub presence: WorkspaceState,
-    /// Whether it is a git repository.
     pub is_git: bool,
     /// How many of its plans are open or sealed.
     pub open_plans: u64,
@@ -51,14 +42,10 @@ pub struct Workspace {
 /// An apply or undo that is half-way and cannot be brought to an end.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct StuckLanding {
-    /// Names it.
     pub landing: String,
-    /// What it is, if that is known.
     pub what: Option<Attempt>,
-    /// The plans that it is for.
     pub plans: Vec<PlanId>,
     /// When it began, if that is known.
     pub since: Option<UnixMs>,
-    /// What is in the way.
     pub why: String,
 }

@@ -8,11 +8,9 @@ use std::sync::Arc;
 use eventlog::{Commit, StoredHead, Version, Write};
 use protocol::{PlanState, WorkspaceId, WorkspaceState};
 
-use crate::error::PlanError;
 use crate::inner::{PlansInner, blocking};
-use crate::store;
 use crate::streams::{self, PLAN_KIND, WORKSPACE_KIND};
-use crate::workspace::{Workspace, WorkspaceRecord};
+use crate::{PlanError, Workspace, WorkspaceRecord, store};
 
 /// The list of workspaces of this home. It is changed by one at a time.
 #[derive(Debug)]
@@ -61,7 +59,6 @@ impl Registry {
         Ok(Some(workspace))
     }
 
-    /// Forgets a workspace that has no plans that are not over.
     pub(crate) async fn forget(&mut self, id: WorkspaceId) -> Result<(), PlanError> {
         let workspace = get(&self.inner, id).await?;
         if workspace.open_plans > 0 {
@@ -128,7 +125,6 @@ pub(crate) async fn of_directory(
     }
 }
 
-/// Says that a workspace is not where it was.
 pub(crate) fn gone(workspace: &Workspace) -> PlanError {
     PlanError::WorkspaceGone {
         root: workspace.record.root.clone(),
@@ -231,7 +227,6 @@ pub(crate) async fn get(inner: &PlansInner, id: WorkspaceId) -> Result<Workspace
     Ok(looked_at(inner, found, &open_plans(inner).await?).await)
 }
 
-/// Whether a workspace of this home is there.
 pub(crate) async fn presence(
     inner: &PlansInner,
     id: WorkspaceId,

@@ -24,16 +24,14 @@ use super::error::BaseError;
 use super::left_out::{Ignored, LeftOut};
 use super::store::Store;
 use super::take::Taken;
-use crate::ignores::{IgnoreSources, SeenSources};
-use crate::manifest::{Manifest, ManifestId};
-use crate::path::RelPath;
+use crate::ignores::SeenSources;
 use crate::scan::Scan;
 use crate::stat_cache::{FileTime, StatKey};
+use crate::{IgnoreSources, Manifest, ManifestId, RelPath};
 
 /// How many files with a second name are looked at before a kept scan is used. With more of them, none is kept.
 const LINKED_LIMIT: usize = 1000;
 
-/// A scan that is kept.
 #[derive(Debug)]
 pub(crate) struct CachedScan {
     tripwire: Tripwire,

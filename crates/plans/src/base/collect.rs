@@ -11,15 +11,13 @@ use eventlog::BlobId;
 use super::error::BaseError;
 use super::info::Info;
 use super::store::{Bases, Store};
-use crate::manifest::{Manifest, ManifestId};
 use crate::stat_cache::FileTime;
+use crate::{Manifest, ManifestId};
 
 /// Whether a collection removes anything.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum CollectMode {
-    /// It tells what it would remove.
     DryRun,
-    /// It removes it.
     Remove,
 }
 

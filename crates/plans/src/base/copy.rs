@@ -11,14 +11,13 @@ use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::path::Arg;
 
 use super::times::timestamps;
-use crate::entry::{Entry, MODE_MASK};
 use crate::stat_cache::StatKey;
-use crate::tree::{ContentSink, FilePiece, SparseFile, next_piece};
+use crate::tree::{FilePiece, SparseFile, next_piece};
+use crate::{ContentSink, Entry, MODE_MASK};
 
 /// How much is read at once, by each thread.
 pub(super) const BUFFER_BYTES: usize = 128 * 1024;
 
-/// A file that was copied.
 #[derive(Clone, Debug)]
 pub(super) struct Copied {
     pub(super) entry: Entry,
@@ -26,7 +25,6 @@ pub(super) struct Copied {
     pub(super) key: Option<StatKey>,
 }
 
-/// Why a file was not copied.
 #[derive(Debug)]
 pub(super) enum NotCopied {
     /// It is gone, or no file any more.

@@ -13,9 +13,8 @@ use super::image::Base;
 use super::making::{Dress, Making};
 use super::place::{Incoming, place};
 use super::store::{Bases, check};
-use crate::entry::{Change, Entry};
-use crate::path::RelPath;
 use crate::stat_cache::FileTime;
+use crate::{Change, Entry, RelPath};
 
 impl Bases {
     /// The base that another one is after some changes. The contents of files that changed are read from somewhere else, by

@@ -3,33 +3,21 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::path::RelPath;
+use crate::RelPath;
 use crate::scan::ScanError;
 
 /// A base could not be made, found or removed.
 #[derive(Debug, thiserror::Error)]
 pub enum BaseError {
-    /// There is no such workspace, or it was taken away meanwhile.
     #[error("there is no directory {} (any more)", workspace.display())]
-    Gone {
-        /// Where it should be.
-        workspace: PathBuf,
-    },
-    /// Whoever wanted it wants it no longer.
+    Gone { workspace: PathBuf },
     #[error("cancelled")]
     Cancelled,
-    /// A content is not the one that was said to be there. Look again, and try again.
     #[error("`{path}` has changed meanwhile")]
-    Differs {
-        /// The path.
-        path: RelPath,
-    },
-    /// A file of it.
+    Differs { path: RelPath },
     #[error("{what} failed")]
     Io {
-        /// What was being done, with the path.
         what: String,
-        /// Why.
         #[source]
         source: io::Error,
     },

@@ -3,14 +3,12 @@
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use crate::manifest::{Manifest, ManifestId};
+use crate::{Manifest, ManifestId};
 
 /// A base: an image of a workspace that never changes. Its files are there as long as somebody holds it.
 #[derive(Clone, Debug)]
 pub struct Base {
-    /// Names what is in it.
     pub id: ManifestId,
-    /// What is in it.
     pub manifest: Arc<Manifest>,
     /// The directory that holds its files, with their contents, permissions and times.
     pub tree: PathBuf,

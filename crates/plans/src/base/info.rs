@@ -21,7 +21,6 @@ pub(super) struct Info {
     pub(super) bytes: u64,
 }
 
-/// The name of the file.
 const NAME: &str = "info";
 
 impl Info {
@@ -68,7 +67,6 @@ impl Info {
         )?)
     }
 
-    /// When an image was used last.
     pub(super) fn last_use(image: &Path) -> io::Result<FileTime> {
         Ok(FileTime::modified(&rustix::fs::stat(image.join(NAME))?))
     }

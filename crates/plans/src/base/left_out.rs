@@ -4,7 +4,8 @@ use std::ffi::OsStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::path::{PATH_LIMIT_BYTES, RelPath, name_as_text};
+use crate::RelPath;
+use crate::path::{PATH_LIMIT_BYTES, name_as_text};
 
 /// What a workspace has beside its base: what git ignores. Builds want it, plans do not carry it.
 #[derive(Clone, Debug, Default, Eq, PartialEq, Serialize, Deserialize)]
@@ -20,12 +21,10 @@ pub struct Ignored {
 pub struct LeftOut {
     /// Where it is, as a [`RelPath`] is written. Not everything that is left out has a path that could be one.
     pub path: String,
-    /// Why it is left out.
     pub why: WhyLeftOut,
 }
 
 impl LeftOut {
-    /// What is at a path.
     #[must_use]
     pub fn at(path: &RelPath, why: WhyLeftOut) -> Self {
         let path = path.to_string();
@@ -61,7 +60,6 @@ pub(crate) fn uncarried(directory: Option<&RelPath>, name: &OsStr) -> LeftOut {
     }
 }
 
-/// Why something is left out.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WhyLeftOut {

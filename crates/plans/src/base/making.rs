@@ -13,11 +13,9 @@ use super::error::BaseError;
 use super::info::Info;
 use super::store::{MAKING_PREFIX, Store, remove_tree};
 use super::times::timestamps;
-use crate::entry::MODE_MASK;
-use crate::manifest::Manifest;
-use crate::path::RelPath;
 use crate::scan::random_name;
 use crate::stat_cache::FileTime;
+use crate::{MODE_MASK, Manifest, RelPath};
 
 /// The permissions of a directory that nobody has said anything about.
 const DIRECTORY_MODE: u32 = 0o755;
@@ -28,7 +26,6 @@ const OWNER_MODE: u32 = 0o700;
 #[derive(Debug)]
 pub(super) struct Making {
     path: PathBuf,
-    /// The tree.
     tree: OwnedFd,
     /// Files that have no place in the tree yet.
     incoming: OwnedFd,
@@ -51,7 +48,6 @@ impl Dress {
 }
 
 impl Making {
-    /// Begins an image.
     pub(super) fn begin(store: &Store) -> Result<Self, BaseError> {
         let path = store.directory.join(format!("{MAKING_PREFIX}{}", random_name()));
         let begun = || -> io::Result<(OwnedFd, OwnedFd)> {
@@ -87,7 +83,6 @@ impl Making {
         self.incoming.as_fd()
     }
 
-    /// A failure of something in it.
     pub(super) fn failed(&self, what: &str) -> impl FnOnce(io::Error) -> BaseError {
         BaseError::io(what, &self.path)
     }

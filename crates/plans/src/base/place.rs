@@ -13,10 +13,8 @@ use super::copy::{BUFFER_BYTES, NotCopied, copy_file};
 use super::error::BaseError;
 use super::making::Making;
 use super::store::check;
-use crate::entry::Entry;
-use crate::manifest::Manifest;
-use crate::path::RelPath;
 use crate::scan::{Work, in_parallel, open_below};
+use crate::{Entry, Manifest, RelPath};
 
 /// How many files one piece of work has. A directory with more is several pieces, so that threads share it.
 const PIECE_FILES: usize = 512;

@@ -14,7 +14,7 @@ use super::left_out::{LeftOut, WhyLeftOut};
 use super::making::Making;
 use super::place::Incoming;
 use super::store::check;
-use crate::path::RelPath;
+use crate::RelPath;
 use crate::scan::{FoundFile, Scan, Work, in_parallel, open_below};
 
 /// How many files one piece of work has. A directory with more is several pieces, so that threads share it.
@@ -91,7 +91,6 @@ pub(super) fn read_files(found: &Scan, making: &Making, to: To, scope: &Scope) -
     Ok(whole)
 }
 
-/// What all threads read for.
 #[derive(Clone, Copy)]
 struct Reading<'a> {
     found: &'a Scan,

@@ -15,13 +15,11 @@ use super::image::{Base, Pin};
 use super::info::Info;
 use super::making::Making;
 use super::verify::is_sound;
-use crate::manifest::{Manifest, ManifestId};
 use crate::scan::random_name;
 use crate::stat_cache::FileTime;
+use crate::{Manifest, ManifestId};
 
-/// What is being made has such a name.
 pub(super) const MAKING_PREFIX: &str = "making-";
-/// What is being removed has such a name.
 const LEAVING_PREFIX: &str = "leaving-";
 
 /// All images, in one directory that nobody else uses. Everything here blocks.
@@ -121,7 +119,6 @@ impl Bases {
 }
 
 impl Store {
-    /// Where an image is.
     pub(super) fn image(&self, id: ManifestId) -> PathBuf {
         self.directory.join(id.to_string())
     }
@@ -166,7 +163,6 @@ impl Store {
         }))
     }
 
-    /// The manifest of an image, if somebody has it.
     fn at_hand(&self, id: ManifestId) -> Option<Arc<Manifest>> {
         let at_hand = self.at_hand.lock().unwrap_or_else(PoisonError::into_inner);
         at_hand.get(&id).and_then(Weak::upgrade)
@@ -321,7 +317,6 @@ fn new_pin(pins: &mut HashMap<ManifestId, Weak<Pin>>, id: ManifestId) -> Arc<Pin
     pin
 }
 
-/// Removes a tree of ours.
 pub(super) fn remove_tree(path: &Path) -> Result<(), BaseError> {
     crate::sandbox::remove_tree(path).map_err(BaseError::io("removing", path))?;
     Ok(())

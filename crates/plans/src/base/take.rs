@@ -19,22 +19,17 @@ use super::place::{Incoming, place};
 use super::read::{Read, To, read_files};
 use super::store::{Bases, Store, check};
 use super::times::forward;
-use crate::entry::{Entry, LinkTarget, MODE_MASK};
-use crate::ignores::IgnoreSources;
-use crate::manifest::{Manifest, ManifestId};
 use crate::scan::{Scan, ScannedDirectory, Work, in_parallel, scan};
 use crate::stat_cache::{Cached, FileTime, StatCache};
+use crate::{Entry, IgnoreSources, LinkTarget, MODE_MASK, Manifest, ManifestId};
 
 /// A base that was taken, and what is beside it.
 #[derive(Clone, Debug)]
 pub struct Taken {
-    /// The base.
     pub base: Base,
-    /// What is ignored.
     pub ignored: Ignored,
     /// What is part of neither.
     pub left_out: Vec<LeftOut>,
-    /// How many files had to be read.
     pub files_read: u64,
 }
 
@@ -47,7 +42,6 @@ pub(crate) struct Retaken {
     pub(crate) look: BaseSource,
 }
 
-/// How a base was taken.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum BaseSource {
     /// A kept scan was still true.
@@ -178,7 +172,6 @@ fn leave_out_large(found: &mut Scan, max_file_bytes: u64) {
     }
 }
 
-/// What the cache says, if the image that it speaks of is still there.
 fn known_image(store: &Store, cache: &Path) -> (StatCache, Option<Arc<Pin>>) {
     let cached = StatCache::read(cache);
     match cached.image.map(|image| store.pin(image)) {

@@ -9,7 +9,6 @@ use rustix::path::Arg;
 
 use crate::stat_cache::FileTime;
 
-/// Both times of a file.
 pub(super) fn timestamps(modified: FileTime) -> Timestamps {
     let moment = Timespec {
         tv_sec: modified.seconds,

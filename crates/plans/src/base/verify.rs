@@ -10,10 +10,9 @@ use eventlog::BlobHasher;
 
 use super::copy::BUFFER_BYTES;
 use super::error::BaseError;
-use crate::entry::{Entry, MODE_MASK};
-use crate::manifest::Manifest;
 use crate::scan::{Work, in_parallel};
 use crate::tree::{FilePiece, next_piece};
+use crate::{Entry, MODE_MASK, Manifest};
 
 /// Reads a tree through.
 ///

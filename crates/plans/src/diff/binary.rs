@@ -12,7 +12,6 @@ const LINE_BYTES: usize = 52;
 /// How hard to compress, from 0 to 10: as zlib does by default.
 const COMPRESSION_LEVEL: u8 = 6;
 
-/// The name that git gives to a content.
 pub(super) fn git_object_id(content: &[u8]) -> String {
     let mut hasher = Sha1::new();
     hasher.update(format!("blob {}\0", content.len()));

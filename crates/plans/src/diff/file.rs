@@ -7,9 +7,7 @@ use protocol::{DiffHunk, DiffLine, DiffLineKind};
 
 use super::hunks::{Compared, Group};
 use super::sides::{Content, Shown};
-use crate::contents::Contents;
-use crate::entry::{Change, ChangeKind};
-use crate::path::RelPath;
+use crate::{Change, ChangeKind, Contents, RelPath};
 
 /// The most lines of one file that a diff shows. Nobody reads more; what is left out is said, and the patch has all.
 const FILE_LINE_LIMIT: u64 = 10_000;
@@ -20,7 +18,6 @@ const LINE_LIMIT_BYTES: usize = 4096;
 /// The most files that a diff shows, for the same reasons.
 const FILE_LIMIT: usize = 3000;
 
-/// What changed.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Diff {
     /// The files, in the order of paths.
@@ -29,28 +26,21 @@ pub struct Diff {
     pub files_left_out: u64,
     /// How many lines were added, in all files, also in those that are left out.
     pub added_lines: u64,
-    /// How many were removed.
     pub removed_lines: u64,
 }
 
-/// What changed in one file.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct FileDiff {
-    /// The path.
     pub path: RelPath,
     /// Where it came from, if it was renamed.
     pub from: Option<RelPath>,
-    /// What kind of change it is.
     pub kind: ChangeKind,
     /// The mode before, with the type of the file as git has it; `None` if nothing was there.
     pub old_mode: Option<u32>,
-    /// The mode now.
     pub new_mode: Option<u32>,
     /// Whether it is not text, or too large to be shown.
     pub binary: bool,
-    /// How many lines were added.
     pub added_lines: u64,
-    /// How many were removed.
     pub removed_lines: u64,
     /// The changed places.
     pub hunks: Vec<DiffHunk>,

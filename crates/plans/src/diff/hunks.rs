@@ -64,17 +64,14 @@ impl<'a> Compared<'a> {
         }
     }
 
-    /// Whether they do not.
     pub(super) fn is_empty(&self) -> bool {
         self.hunks.is_empty()
     }
 
-    /// How many lines were added.
     pub(super) fn added_lines(&self) -> u64 {
         self.hunks.iter().map(|hunk| hunk.after.len() as u64).sum()
     }
 
-    /// How many lines were removed.
     pub(super) fn removed_lines(&self) -> u64 {
         self.hunks.iter().map(|hunk| hunk.before.len() as u64).sum()
     }
@@ -127,7 +124,6 @@ impl<'a> Compared<'a> {
         groups
     }
 
-    /// How many lines a group has.
     pub(super) fn line_count(&self, group: &Group) -> u64 {
         let added = self.hunks[group.changes.clone()]
             .iter()
@@ -135,7 +131,6 @@ impl<'a> Compared<'a> {
         (group.before.len() + added.sum::<usize>()) as u64
     }
 
-    /// The lines of a group, with their ends.
     pub(super) fn lines(&self, group: &Group) -> Box<dyn Iterator<Item = (DiffLineKind, &'a [u8])> + '_> {
         let input = match &self.lines {
             Lines::Both(input) => input,

@@ -1,6 +1,6 @@
 //! Names of files in a patch, as git writes them.
 
-use crate::path::RelPath;
+use crate::RelPath;
 
 /// A path below a prefix (`a/` or `b/`), in quotes if it has bytes that a patch cannot have.
 pub(super) fn prefixed(prefix: &str, path: &RelPath) -> Vec<u8> {

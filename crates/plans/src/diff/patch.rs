@@ -9,11 +9,8 @@ use super::file::start;
 use super::hunks::Compared;
 use super::name::{prefixed, quoted};
 use super::sides::{Content, Shown};
-use crate::contents::Contents;
-use crate::entry::Change;
-use crate::path::RelPath;
+use crate::{Change, Contents, RelPath};
 
-/// The name of a content that is not there.
 const NO_OBJECT: &str = "0000000000000000000000000000000000000000";
 
 /// Writes a patch that `git apply` takes, and `git apply -R` takes back; a symlink then comes back as a file, as it does

@@ -4,9 +4,7 @@ use std::io;
 
 use bytes::Bytes;
 
-use crate::contents::{Contents, TEXT_LIMIT_BYTES};
-use crate::entry::{Change, Entry};
-use crate::merge::is_text;
+use crate::{Change, Contents, Entry, TEXT_LIMIT_BYTES, is_text};
 
 /// What a diff shows of one side of a change. A directory is not shown: it is as if nothing were there.
 pub(super) enum Shown<'a> {
@@ -19,12 +17,10 @@ pub(super) enum Shown<'a> {
 pub(super) enum Content {
     Text(Bytes),
     Binary(Bytes),
-    /// It is not looked at.
     TooLarge,
 }
 
 impl Content {
-    /// It, if it was looked at.
     pub(super) fn bytes(&self) -> Option<&[u8]> {
         match self {
             Self::Text(bytes) | Self::Binary(bytes) => Some(bytes),
@@ -42,7 +38,6 @@ impl<'a> Shown<'a> {
         }
     }
 
-    /// Both sides of a change.
     pub(super) fn both(change: &'a Change) -> (Self, Self) {
         (Self::of(change.before.as_ref()), Self::of(change.after.as_ref()))
     }

@@ -7,7 +7,6 @@ use std::process::{Command, Stdio};
 
 use gix_ignore::glob::pattern::Case;
 
-/// What git is set to in a repository.
 #[derive(Debug)]
 pub(super) struct GitSettings {
     /// `core.excludesFile`, or where git looks without it.

@@ -8,7 +8,7 @@ use bstr::ByteSlice;
 use gix_ignore::search::pattern_matching_relative_path;
 
 use super::sources::{IgnoreSources, RuleList, rule_list};
-use crate::path::RelPath;
+use crate::RelPath;
 
 /// The rules that hold in one directory: its own, and those above.
 #[derive(Debug)]
@@ -21,13 +21,11 @@ pub(crate) struct Level {
 /// What becomes of a path.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum IgnoreMatch {
-    /// It is part of the tree.
     Part,
     /// It is ignored, and wanted all the same. What is in it, if it is a directory, too.
     Included,
     /// It is a directory that is ignored, but something in it may be part of the tree.
     Entered,
-    /// It is ignored, with all that is in it.
     Ignored,
 }
 
@@ -59,7 +57,6 @@ impl Level {
         })
     }
 
-    /// Its own rules.
     pub(super) fn list(&self) -> Option<&RuleList> {
         self.list.as_ref()
     }

@@ -6,7 +6,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The repository of a workspace.
 #[derive(Debug, Eq, PartialEq)]
 pub(super) struct Repository {
     /// The directory that its files are in. The workspace is this directory or lies below it.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::level::{IgnoreMatch, Level};
 use super::sources::IgnoreSources;
-use crate::path::RelPath;
+use crate::RelPath;
 
 /// Reads the `.gitignore` of a directory of a tree, the root if it is none; `None` if there is no such file.
 type ReadRules<'a> = &'a dyn Fn(Option<&RelPath>) -> io::Result<Option<Vec<u8>>>;
@@ -25,7 +25,6 @@ pub struct IgnoreRules<'a> {
 }
 
 impl<'a> IgnoreRules<'a> {
-    /// The rules for a tree.
     #[must_use]
     pub fn load(read_sources: ReadSources<'a>, read: ReadRules<'a>) -> Self {
         Self {

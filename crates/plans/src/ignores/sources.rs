@@ -19,7 +19,7 @@ use super::level::{IgnoreMatch, Level};
 use super::repository::Repository;
 use super::seen::{SeenIndex, SeenSources};
 use super::tracked::{Tracked, index_key};
-use crate::path::RelPath;
+use crate::RelPath;
 use crate::stat_cache::{FileTime, StatKey};
 
 /// The patterns of one file.

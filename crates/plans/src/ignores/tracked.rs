@@ -12,7 +12,6 @@ use crate::stat_cache::StatKey;
 
 /// What git tracks in a repository.
 pub(super) enum Tracked {
-    /// The index, as it stands.
     Index(Box<File>),
     /// A list that git made of an index that we cannot read, sorted.
     Listed(Vec<Vec<u8>>),
@@ -56,7 +55,6 @@ impl Tracked {
         }
     }
 
-    /// Whether something below this directory is tracked.
     pub(super) fn has_below(&self, directory: &[u8]) -> bool {
         let begin = [directory, b"/"].concat();
         match self {

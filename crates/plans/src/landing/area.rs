@@ -9,8 +9,7 @@ use rustix::io::Errno;
 use crate::landing::error::LandError;
 use crate::landing::item::plain_name;
 use crate::landing::journal::LandingId;
-use crate::path::RelPath;
-use crate::tree::{Tree, TreeError};
+use crate::{RelPath, Tree, TreeError};
 
 /// Where it is inside the tree, if the directory that was given is on another file system.
 pub(crate) const INSIDE: &str = ".tidelock/staging";
@@ -18,15 +17,12 @@ pub(crate) const INSIDE: &str = ".tidelock/staging";
 const COMPLETE: &str = "complete";
 /// Says that everything is taken back.
 const BACK: &str = "back";
-/// The longest note.
 const NOTE_BYTES: u64 = 64 * 1024;
 
 /// The directory that a landing is staged in.
 #[derive(Debug)]
 pub(super) struct Area {
-    /// Its files.
     pub(super) tree: Tree,
-    /// The directory that it is in.
     above: Above,
     name: RelPath,
 }
@@ -80,7 +76,6 @@ impl Area {
         Self::open_inside(tree, name)
     }
 
-    /// The one that a landing was staged in, if there is one.
     pub(super) fn find(tree: &Tree, given: &Path, id: &LandingId) -> Result<Option<Self>, LandError> {
         let name = plain_name(id.as_str());
         match Tree::open(given) {
@@ -188,7 +183,6 @@ impl Area {
         self.tree.sync_directory(None)
     }
 
-    /// A note that was written, if it was.
     pub(super) fn read_note(&self, name: &RelPath) -> Result<Option<Vec<u8>>, TreeError> {
         match self.tree.read(name, NOTE_BYTES) {
             Ok(content) => Ok(Some(content)),
@@ -216,7 +210,6 @@ impl Area {
     }
 }
 
-/// How a file is exchanged with another one.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Exchange {
     /// In one step of the kernel: the path always has a file.

@@ -1,5 +1,6 @@
 //! What is left of a landing that can neither be finished nor taken back.
 
+use crate::RelPath;
 use crate::landing::area::{Area, staging};
 use crate::landing::error::LandError;
 use crate::landing::item::{self, Operation};
@@ -7,9 +8,7 @@ use crate::landing::journal::Landing;
 use crate::landing::leftover::{EndState, Leftover};
 use crate::landing::run::LandingRun;
 use crate::landing::site::LandingSite;
-use crate::path::RelPath;
 
-/// What is left of a landing.
 #[derive(Debug, Default)]
 pub struct AbandonedLanding {
     /// What is in the staging directory and nowhere else.

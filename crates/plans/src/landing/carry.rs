@@ -4,15 +4,12 @@ use std::collections::BTreeSet;
 
 use rustix::fs::RenameFlags;
 
-use crate::entry::Entry;
 use crate::landing::error::{LandError, LandingEnd, WhyRolledBack};
 use crate::landing::item::{Item, Operation};
 use crate::landing::leftover::EndState;
 use crate::landing::run::{LandingRun, Stop, in_the_way};
 use crate::landing::steps::StepKind;
-use crate::merge::ConflictKind;
-use crate::path::RelPath;
-use crate::tree::{FileAttributes, FileKind, TreeError};
+use crate::{ConflictKind, Entry, FileAttributes, FileKind, RelPath, TreeError};
 
 /// Up to how many directories are brought to the disk one by one, see the same for files.
 const SYNC_ONE_BY_ONE: usize = 64;
@@ -20,11 +17,8 @@ const SYNC_ONE_BY_ONE: usize = 64;
 /// How far a path is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Progress {
-    /// It is as it was.
     NotYet,
-    /// It is as wanted.
     Done,
-    /// It is as it was, and that is not what was expected.
     Changed,
 }
 

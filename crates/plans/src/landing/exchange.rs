@@ -12,8 +12,7 @@ use rustix::fs::RenameFlags;
 use crate::landing::item::Item;
 use crate::landing::run::LandingRun;
 use crate::landing::steps::StepKind;
-use crate::path::RelPath;
-use crate::tree::TreeError;
+use crate::{RelPath, TreeError};
 
 impl LandingRun<'_> {
     /// Exchanges what the staging directory has under a name with what is at the path of an item. If somebody has taken the

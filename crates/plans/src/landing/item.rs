@@ -2,12 +2,9 @@
 
 use std::collections::HashMap;
 
-use crate::entry::Entry;
 use crate::landing::error::LandError;
 use crate::landing::journal::Landing;
-use crate::merge::Effect;
-use crate::path::RelPath;
-use crate::tree::{FileAttributes, FileStat};
+use crate::{Effect, Entry, FileAttributes, FileStat, RelPath};
 
 /// One effect on its way. Its entries are those of the present round.
 #[derive(Debug)]
@@ -27,12 +24,9 @@ pub(super) struct Item {
     pub(super) out: Option<FileStat>,
 }
 
-/// What has to be done for an effect.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Operation {
-    /// It is as wanted.
     Nothing,
-    /// Something comes where nothing is.
     Create,
     /// A file or symlink is replaced by anything.
     Replace,
@@ -65,7 +59,6 @@ impl Item {
         }
     }
 
-    /// The effect is another one from now on.
     pub(super) fn next_round(&mut self, before: Option<Entry>, after: Option<Entry>) {
         let earlier = (
             std::mem::replace(&mut self.before, before),
@@ -91,7 +84,6 @@ impl Item {
         self.name(round, "aside")
     }
 
-    /// The note that says what the effect of a round is.
     pub(super) fn note_name(&self, round: u32) -> RelPath {
         self.name(round, "effect")
     }

@@ -5,9 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::merge::Effect;
-use crate::path::RelPath;
-use crate::tree::FileAttributes;
+use crate::{Effect, FileAttributes, RelPath};
 
 /// What is to be landed. It is committed before anything is touched; with it and the staging directory a landing can be
 /// finished or taken back after a kill.
@@ -23,7 +21,6 @@ pub struct Landing {
     pub attributes: Vec<(RelPath, FileAttributes)>,
 }
 
-/// Names a landing.
 #[derive(Clone, Debug, Eq, Hash, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct LandingId(String);
@@ -34,13 +31,11 @@ pub struct LandingId(String);
 pub struct BadLandingId(pub String);
 
 impl LandingId {
-    /// A new one, unlike any other.
     #[must_use]
     pub fn generate() -> Self {
         Self(format!("landing_{}", protocol::RequestId::generate()))
     }
 
-    /// As text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

@@ -6,7 +6,6 @@ use std::fs::File;
 use std::io::{self, Seek};
 use std::path::PathBuf;
 
-use crate::entry::Entry;
 use crate::landing::area::{Area, staging};
 use crate::landing::error::LandError;
 use crate::landing::item::{self, Item};
@@ -14,8 +13,8 @@ use crate::landing::journal::Landing;
 use crate::landing::run::{LandingRun, PathState};
 use crate::landing::site::LandingSite;
 use crate::landing::steps::StepKind;
-use crate::path::RelPath;
-use crate::tree::{FileKind, FileStat, TreeError, entry_of_open, stat_of};
+use crate::tree::{entry_of_open, stat_of};
+use crate::{Entry, FileKind, FileStat, RelPath, TreeError};
 
 /// How much older the time of a content must be than that of the file's last rename, so that the two times alone prove that
 /// it was not written since. The clocks of file systems tick in up to 10 ms.
@@ -24,9 +23,7 @@ const SURELY_OLDER_NS: i128 = 100_000_000;
 /// Something that somebody wrote, or had, and that is not in the tree. It is in the staging directory until that is cleaned.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Leftover {
-    /// The path that it belongs to.
     pub path: RelPath,
-    /// What kind of thing it is.
     pub kind: FileKind,
     /// What it is exactly, if it is a file or a symlink.
     pub entry: Option<Entry>,
@@ -44,7 +41,6 @@ impl Leftover {
     }
 }
 
-/// Where something is that has to be kept.
 #[derive(Debug)]
 pub enum LeftoverSource {
     /// At this path, for as long as the call takes.
@@ -56,7 +52,6 @@ pub enum LeftoverSource {
 /// Keeps something that would otherwise go with the staging directory.
 pub type Keep<'a> = dyn FnMut(&Leftover, LeftoverSource) -> io::Result<()> + 'a;
 
-/// How a landing ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum EndState {
     Landed,

@@ -1,5 +1,6 @@
 //! Recovery: a landing whose process was killed is brought to its end.
 
+use crate::Effect;
 use crate::landing::area::{Area, staging};
 use crate::landing::carry::Progress;
 use crate::landing::error::{LandError, LandingEnd, WhyRolledBack};
@@ -8,7 +9,6 @@ use crate::landing::journal::Landing;
 use crate::landing::run::{LandingRun, Stop};
 use crate::landing::site::LandingSite;
 use crate::landing::steps::StepKind;
-use crate::merge::Effect;
 
 pub(super) fn recover(site: &LandingSite<'_>, landing: &Landing) -> Result<LandingEnd, LandError> {
     let mut items = item::in_order(landing)?;

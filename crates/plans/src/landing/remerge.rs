@@ -3,14 +3,10 @@
 use bytes::Bytes;
 use eventlog::BlobId;
 
-use crate::contents::TEXT_LIMIT_BYTES;
-use crate::entry::Entry;
 use crate::landing::item::{Item, Operation};
 use crate::landing::run::{LandingRun, PathState, Stop, in_the_way};
 use crate::landing::steps::StepKind;
-use crate::merge::{Conflict, ConflictKind, Effect};
-use crate::path::RelPath;
-use crate::tree::{FileKind, TreeError};
+use crate::{Conflict, ConflictKind, Effect, Entry, FileKind, RelPath, TEXT_LIMIT_BYTES, TreeError};
 
 /// How often a path is merged again. Who saves in every one of so many instants would do so for ever.
 const ROUNDS: u32 = 5;
@@ -27,7 +23,6 @@ pub trait Remerge: Send + Sync {
 /// A file or symlink that somebody has saved meanwhile.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct SavedMeanwhile {
-    /// What it is.
     pub entry: Entry,
     /// Its content, if it is a file of at most [`TEXT_LIMIT_BYTES`].
     pub content: Option<Bytes>,
@@ -36,9 +31,7 @@ pub struct SavedMeanwhile {
 /// What a merge came to.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Remerged {
-    /// What is to be at the path.
     pub after: Option<Entry>,
-    /// Its content, if it is a new one.
     pub made: Option<Bytes>,
 }
 

@@ -7,8 +7,7 @@ use crate::landing::item::{Item, Operation};
 use crate::landing::leftover::EndState;
 use crate::landing::run::{LandingRun, PathState};
 use crate::landing::steps::StepKind;
-use crate::path::RelPath;
-use crate::tree::{FileKind, TreeError};
+use crate::{FileKind, RelPath, TreeError};
 
 /// How often a file is exchanged to give the path to whoever saved last. Each time more than the first means one more save
 /// within an instant. After that the last but one has the path, and the last is kept.

@@ -1,13 +1,10 @@
 //! What every step of a landing works with.
 
-use crate::entry::Entry;
 use crate::landing::area::Area;
 use crate::landing::item::Item;
 use crate::landing::site::LandingSite;
 use crate::landing::steps::{Step, StepKind};
-use crate::merge::{Conflict, ConflictKind};
-use crate::path::RelPath;
-use crate::tree::{FileKind, FileStat, Tree, TreeError};
+use crate::{Conflict, ConflictKind, Entry, FileKind, FileStat, RelPath, Tree, TreeError};
 
 /// The tree and the staging directory of one landing.
 #[derive(Clone, Copy)]
@@ -16,7 +13,6 @@ pub(super) struct LandingRun<'a> {
     pub(super) area: &'a Area,
 }
 
-/// Something that was found at a path.
 #[derive(Debug)]
 pub(super) struct PathState {
     /// What it is; `None` for a directory with something in it, and for what is neither file, symlink nor directory. Those
@@ -48,7 +44,6 @@ impl LandingRun<'_> {
         held(&self.area.tree, name)
     }
 
-    /// What is in the tree at a path.
     pub(super) fn in_tree(&self, path: &RelPath) -> Result<Option<PathState>, TreeError> {
         held(self.site.tree, path)
     }
@@ -59,7 +54,6 @@ impl PathState {
         self.entry.is_some() && self.entry.as_ref() == entry
     }
 
-    /// Whether it is the very same file, whatever is in it by now.
     pub(super) fn is_same_file(&self, other: &Self) -> bool {
         (self.stat.device, self.stat.inode) == (other.stat.device, other.stat.inode)
     }
@@ -87,7 +81,6 @@ fn held(tree: &Tree, path: &RelPath) -> Result<Option<PathState>, TreeError> {
     }
 }
 
-/// Somebody is in the way of an item.
 pub(super) fn in_the_way(item: &Item, kind: ConflictKind, ours: Option<&PathState>) -> Stop {
     let (base, theirs) = match item.earlier.first() {
         Some(first) => first.clone(),

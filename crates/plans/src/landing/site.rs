@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use kernel::Scope;
 
-use crate::contents::Contents;
 use crate::landing::area::{Area, Exchange, staging};
 use crate::landing::aside::AbandonedLanding;
 use crate::landing::error::{LandError, LandingEnd};
@@ -15,20 +14,17 @@ use crate::landing::leftover::{Keep, Leftover};
 use crate::landing::remerge::Remerge;
 use crate::landing::run::LandingRun;
 use crate::landing::steps::Steps;
-use crate::tree::{Tree, TreeError};
+use crate::{Contents, Tree, TreeError};
 
 /// Where a landing happens. Everything here blocks, and nothing but staging can be cancelled.
 #[derive(Clone, Copy)]
 pub struct LandingSite<'a> {
-    /// The tree that is written.
     pub tree: &'a Tree,
     /// Where it is staged, if that is on the same file system. Otherwise it is staged in `.tidelock` inside the tree.
     pub staging: &'a Path,
-    /// Where the new contents come from.
     pub contents: &'a dyn Contents,
     /// Who merges again when somebody has saved meanwhile.
     pub remerge: &'a dyn Remerge,
-    /// Who is told of every step.
     pub steps: &'a dyn Steps,
 }
 

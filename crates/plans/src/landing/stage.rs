@@ -8,14 +8,12 @@ use bytes::Bytes;
 use eventlog::BlobId;
 use kernel::Scope;
 
-use crate::entry::Entry;
 use crate::landing::area::staging;
 use crate::landing::error::LandError;
 use crate::landing::item::{Item, Operation};
 use crate::landing::run::LandingRun;
 use crate::landing::steps::StepKind;
-use crate::path::RelPath;
-use crate::tree::TreeError;
+use crate::{Entry, RelPath, TreeError};
 
 /// Up to how many files are brought to the disk one by one; it is also how many are open at once. Beyond that the whole
 /// file system is, which takes along what others have written, but only once.

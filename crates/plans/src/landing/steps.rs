@@ -1,6 +1,6 @@
 //! The steps of a landing, for tests that stop it or come in between at one of them.
 
-use crate::path::RelPath;
+use crate::RelPath;
 
 /// Told of every step. A test may kill the process here, or write a file.
 pub trait Steps: Send + Sync {

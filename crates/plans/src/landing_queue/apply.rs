@@ -7,14 +7,9 @@ use protocol::{OutcomeKind, PlanId, PlanState};
 use super::begin::LandingRequest;
 use super::stored::{self, KnownAttributes};
 use super::{LandingQueue, TRIES};
-use crate::answers::{ApplyRequest, LandingOutcome};
-use crate::entry::Change;
-use crate::error::PlanError;
 use crate::inner::PlansInner;
-use crate::merge::{Effect, fold, invert};
-use crate::plan::Attempt;
 use crate::plan_worker::Snapshot;
-use crate::state;
+use crate::{ApplyRequest, Attempt, Change, Effect, LandingOutcome, PlanError, fold, invert, state};
 
 impl LandingQueue {
     /// Applies plans, all of them or none.

@@ -11,20 +11,15 @@ use super::LandingQueue;
 use super::begin::{ActiveLanding, ground, in_one_line, land_error, plan_write};
 use super::rescue::{About, Keeping};
 use super::stored;
-use crate::answers::{Repair, RepairEnd, Repaired, Unapplied};
 use crate::collect::own_plans;
-use crate::error::PlanError;
 use crate::inner::blocking;
 use crate::landing::{self, AbandonedLanding, LeftoverSource};
 use crate::landings::LandingState;
-use crate::path::RelPath;
-use crate::plan::{Actor, Attempt};
-use crate::rescued::{RescueReason, Rescued, RescuedKind, RescuedRecord, Source};
-use crate::state;
-use crate::store;
-use crate::streams;
-use crate::workspace::{StuckLanding, Workspace};
-use crate::workspaces;
+use crate::rescued::Source;
+use crate::{
+    Actor, Attempt, PlanError, RelPath, Repair, RepairEnd, Repaired, RescueReason, Rescued, RescuedKind,
+    RescuedRecord, StuckLanding, Unapplied, Workspace, state, store, streams, workspaces,
+};
 
 impl LandingQueue {
     /// Brings a landing that was left half-way to its end, or sets it aside.
@@ -192,13 +187,12 @@ impl LandingQueue {
         })
     }
 
-    /// Where a landing on a workspace may have been staged.
     fn staged_at(&self, workspace: &Workspace, id: &str) -> [std::path::PathBuf; 2] {
         let inside = Path::new(landing::INSIDE).join(id);
         [self.inner.staging().join(id), workspace.record.root.join(inside)]
     }
 
-    /// Removes what was staged. If that is not possible, it is events: everything in it that matters is kept.
+    /// Removes what was staged. A failure is only logged: everything in it that matters is kept.
     async fn remove_staged_by_name(&self, workspace: &Workspace, id: &str) {
         let places = self.staged_at(workspace, id);
         let removed = blocking(move || {

@@ -13,27 +13,17 @@ use super::outcome::would;
 use super::remerge::LandingRemerge;
 use super::stored::{self, KnownAttributes, LandingEffects, StoredLanding};
 use super::target::{ContentFinder, LandingTarget, TreeOurs};
-use crate::answers::{LandingOutcome, Run};
 use crate::attributes::Attributes;
-use crate::contents::Contents;
-use crate::entry::{Change, Entry};
-use crate::error::PlanError;
-use crate::git_commit;
 use crate::inner::{Hold, blocking};
 use crate::landing::{self, LandError, Landing, LandingEnd, LandingId, LandingSite, Staged, StepKind};
 use crate::landings::{LandingRecord, LandingState};
 use crate::log_contents::{self, Source};
-use crate::merge::{Effect, MergedAll, merge_all};
-use crate::path::RelPath;
-use crate::plan::{Actor, Attempt, Plan, Running};
 use crate::plan_worker::{Snapshot, new_run_id};
-use crate::state;
-use crate::store;
-use crate::streams;
-use crate::tree::{FileAttributes, TreeError};
-use crate::workspace::Workspace;
+use crate::{
+    Actor, Attempt, Change, Contents, Effect, Entry, FileAttributes, LandingOutcome, MergedAll, Plan,
+    PlanError, RelPath, Run, Running, TreeError, Workspace, git_commit, merge_all, state, store, streams,
+};
 
-/// What is to land.
 #[derive(Debug)]
 pub(super) struct LandingRequest {
     pub(super) what: Attempt,
@@ -42,7 +32,6 @@ pub(super) struct LandingRequest {
     pub(super) commit: Option<CommitPlans>,
     /// The plans, as they were seen.
     pub(super) snapshots: Vec<Snapshot>,
-    /// What each wants to be changed.
     pub(super) lists: Vec<Vec<Change>>,
     /// The one changeset that is taken back.
     pub(super) changeset: Option<ChangesetId>,
@@ -417,7 +406,6 @@ impl LandingQueue {
         Ok(())
     }
 
-    /// Carries a landing out that has begun.
     pub(super) async fn carry_out(
         &self,
         mut begun: ActiveLanding,
@@ -449,7 +437,6 @@ impl LandingQueue {
         stored::forget(&self.inner.log, &begun.written).await
     }
 
-    /// Takes away what was staged, whatever it is.
     pub(super) async fn remove_staged(&self, begun: &ActiveLanding) -> Result<(), PlanError> {
         let (inner, place, id) = (
             Arc::clone(&self.inner),
@@ -550,7 +537,6 @@ pub(super) fn tree_error(error: TreeError) -> PlanError {
     }
 }
 
-/// Why a merge failed.
 fn merge_error(error: std::io::Error) -> PlanError {
     match error.downcast::<TreeError>() {
         Ok(error) => tree_error(error),
@@ -577,7 +563,6 @@ fn of_system(what: &str, path: String, source: std::io::Error) -> PlanError {
     }
 }
 
-/// An error with all its causes.
 pub(super) fn in_one_line(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

@@ -13,24 +13,16 @@ use super::recover::Recovered;
 use super::rescue::{rescued_events, rescued_note};
 use super::stored;
 use super::target::LandingTarget;
-use crate::answers::LandingOutcome;
-use crate::entry::Entry;
-use crate::error::PlanError;
-use crate::git_commit;
 use crate::inner::blocking;
 use crate::landing::{LandingEnd, Leftover, StepKind, WhyRolledBack};
 use crate::landings::LandingState;
 use crate::log_contents::{self, Source};
-use crate::merge::{Conflict, Effect};
-use crate::path::RelPath;
-use crate::plan::{Attempt, Landed, Plan, Refused};
-use crate::rescued::Rescued;
-use crate::state;
-use crate::store;
-use crate::streams;
-use crate::workspace::Workspace;
+use crate::{
+    Attempt, Conflict, Effect, Entry, Landed, LandingOutcome, Plan, PlanError, Refused, RelPath, Rescued,
+    Workspace, git_commit, state, store, streams,
+};
 
-/// What is events of an end beside its outcome.
+/// The plans of a landing that has ended, and what it had to keep.
 struct EndReport {
     plans: Vec<Plan>,
     rescued: Vec<Rescued>,

@@ -29,11 +29,9 @@ use std::time::Duration;
 use eventlog::UnixMs;
 use protocol::{WorkspaceId, WorkspaceState};
 
-use crate::base::{BaseSource, CachedScan, Retaken, Taken};
-use crate::error::PlanError;
+use crate::base::{BaseSource, CachedScan, Retaken};
 use crate::inner::{PlansInner, base_error, blocking};
-use crate::workspace::Workspace;
-use crate::workspaces;
+use crate::{PlanError, Taken, Workspace, workspaces};
 
 pub(crate) use old::{OldLandings, forget_landings};
 pub(crate) use recover::{left_staged, never_begun};
@@ -65,7 +63,6 @@ impl LandingQueue {
         }
     }
 
-    /// The workspace, if it is there.
     async fn workspace(&self) -> Result<Workspace, PlanError> {
         let workspace = workspaces::get(&self.inner, self.id).await?;
         match workspace.presence {

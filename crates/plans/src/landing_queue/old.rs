@@ -8,19 +8,15 @@ use eventlog::{BlobId, CommitError, HeadsOrder, HeadsQuery, StoredHead};
 use protocol::PlanId;
 
 use super::stored;
-use crate::entry::Entry;
-use crate::error::PlanError;
 use crate::inner::PlansInner;
 use crate::landings::{LandingRecord, LandingState};
-use crate::store;
-use crate::streams;
+use crate::{Entry, PlanError, store, streams};
 
 /// How long a landing stays that no plan names, so that what happened can be found out.
 const KEPT_FOR: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// How many heads are read at a time.
 const PAGE: u32 = 256;
 
-/// Which landings are looked at.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum OldLandings<'a> {
     /// Those of plans that were just forgotten, whatever their age.

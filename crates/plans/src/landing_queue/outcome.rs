@@ -7,14 +7,11 @@ use protocol::{OutcomeKind, PlanId};
 
 use super::LandingQueue;
 use super::begin::LandingRequest;
-use crate::answers::{LandingOutcome, OutcomePath, Run};
-use crate::entry::Entry;
-use crate::error::PlanError;
-use crate::merge::{Conflict, Effect, MergedAll};
-use crate::path::RelPath;
-use crate::plan::{Plan, Refused};
 use crate::plan_worker::Snapshot;
-use crate::state;
+use crate::{
+    Conflict, Effect, Entry, LandingOutcome, MergedAll, OutcomePath, Plan, PlanError, Refused, RelPath, Run,
+    state,
+};
 
 impl LandingQueue {
     /// Tells what is in the way, and keeps that with the plans.

@@ -5,12 +5,10 @@ use std::sync::Arc;
 use super::LandingQueue;
 use super::begin::{ground, in_one_line, land_error};
 use super::target::LandingTarget;
-use crate::error::PlanError;
 use crate::inner::blocking;
 use crate::landing::{self, Exchange};
-use crate::workspace::Workspace;
+use crate::{PlanError, Workspace};
 
-/// What is said of a file system that cannot exchange.
 const THREE_STEPS: &str = "its file system cannot exchange two files in one step: while a plan is applied or undone, a file \
      that is replaced is missing for an instant, and after a crash in that instant until the daemon starts again";
 

@@ -11,14 +11,10 @@ use super::begin::{ActiveLanding, in_one_line};
 use super::rescue::rescued_note;
 use super::stored::{self, StoredLanding};
 use super::target::LandingTarget;
-use crate::error::PlanError;
 use crate::inner::{PlansInner, blocking};
 use crate::landing::{self, Landing, LandingId};
 use crate::landings::LandingState;
-use crate::rescued::Rescued;
-use crate::streams;
-use crate::workspace::{StuckLanding, Workspace};
-use crate::workspaces;
+use crate::{PlanError, Rescued, StuckLanding, Workspace, streams, workspaces};
 
 impl LandingQueue {
     /// Brings a landing to its end that was left on the workspace, if there is one, and gives the workspace as it is
@@ -190,7 +186,6 @@ impl Recovered {
     }
 }
 
-/// What is staged somewhere, by the workspace that it is for.
 pub(crate) async fn left_staged(inner: &Arc<PlansInner>) -> Result<Vec<(WorkspaceId, String)>, PlanError> {
     let mut places = vec![inner.staging()];
     for workspace in workspaces::list(inner).await? {

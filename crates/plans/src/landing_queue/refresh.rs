@@ -9,25 +9,15 @@ use protocol::{OutcomeKind, PlanId};
 use super::begin::LandingRequest;
 use super::outcome::outcome_paths;
 use super::{LandingQueue, TRIES};
-use crate::answers::{LandingOutcome, Run};
 use crate::attributes::Attributes;
-use crate::base::{Base, Taken};
-use crate::entry::{Change, Entry};
-use crate::error::PlanError;
 use crate::inner::blocking;
-use crate::log_contents;
-use crate::manifest::Manifest;
-use crate::merge::{Effect, MergeDriver, Merged, Ours, merge_changes};
-use crate::path::RelPath;
-use crate::plan::{Actor, Attempt, Plan};
 use crate::plan_worker::{Snapshot, sandbox_order};
-use crate::sandbox::{Sandbox, SandboxSpec};
-use crate::state;
-use crate::store;
-use crate::tree::Tree;
+use crate::{
+    Actor, Attempt, Base, Change, Effect, Entry, LandingOutcome, Manifest, MergeDriver, Merged, Ours, Plan,
+    PlanError, RelPath, Run, Sandbox, SandboxSpec, Taken, Tree, log_contents, merge_changes, state, store,
+};
 
 impl LandingQueue {
-    /// Refreshes a plan.
     pub(crate) async fn refresh(
         &mut self,
         plan: PlanId,

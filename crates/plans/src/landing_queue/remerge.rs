@@ -8,13 +8,12 @@ use eventlog::BlobId;
 
 use super::target::LandingTarget;
 use crate::attributes::Attributes;
-use crate::contents::Contents;
-use crate::entry::{Change, Entry};
 use crate::landing::{Remerge, Remerged, SavedMeanwhile};
 use crate::log_contents::LogContents;
-use crate::merge::{Conflict, ConflictKind, Effect, MergeDriver, Ours, merge_changes};
-use crate::path::RelPath;
-use crate::tree::ContentSink;
+use crate::{
+    Change, Conflict, ConflictKind, ContentSink, Contents, Effect, Entry, MergeDriver, Ours, RelPath,
+    merge_changes,
+};
 
 /// Merges what a landing brings with what somebody has saved meanwhile.
 pub(super) struct LandingRemerge<'a> {

@@ -1,17 +1,15 @@
-//! What others wrote and what has no place in the workspace is kept where they can find it, and events.
+//! Content of others that has no place in the workspace is kept where they can find it, and reported.
 
 use std::sync::Arc;
 
 use super::LandingQueue;
 use super::begin::{ActiveLanding, ground, land_error};
-use crate::error::PlanError;
 use crate::inner::blocking;
 use crate::landing::{self, Leftover, LeftoverSource};
 use crate::landings::LandingRecord;
-use crate::plan::Attempt;
-use crate::rescued::{RescueReason, Rescued, RescuedKind, RescuedRecord, Shelf, Shelved, Source};
+use crate::rescued::{Shelf, Shelved, Source};
 use crate::streams::PlanEvent;
-use crate::tree::FileKind;
+use crate::{Attempt, FileKind, PlanError, RescueReason, Rescued, RescuedKind, RescuedRecord};
 
 /// How many paths are named in one event.
 const NAMED: usize = 5;
@@ -45,7 +43,7 @@ impl LandingQueue {
         saved.await??
     }
 
-    /// Removes what was staged. What somebody has written into it meanwhile is kept, and events in the history of the plans.
+    /// Removes what was staged. What somebody has written into it meanwhile is kept, and noted in the history of the plans.
     pub(super) async fn clean(
         &self,
         begun: &ActiveLanding,
@@ -105,7 +103,6 @@ pub(super) struct About {
     pub(super) root: String,
     pub(super) landing: String,
     pub(super) record: LandingRecord,
-    /// Why, if it is not for the usual reasons.
     pub(super) why: Option<RescueReason>,
     pub(super) now: eventlog::UnixMs,
 }
@@ -115,7 +112,6 @@ pub(super) struct About {
 pub(super) struct Keeping {
     shelf: Shelf,
     about: About,
-    /// What was there before.
     known: Vec<Rescued>,
     pub(super) rescued: Vec<Rescued>,
 }
@@ -168,7 +164,7 @@ impl Keeping {
     }
 }
 
-/// What is events of one piece.
+/// The note about one piece.
 pub(super) fn rescued_note(rescued: &Rescued) -> String {
     let what = match rescued.record.why {
         RescueReason::WrittenMeanwhile => "what was written to it meanwhile",
@@ -181,7 +177,6 @@ pub(super) fn rescued_note(rescued: &Rescued) -> String {
     )
 }
 
-/// What the history of each plan says of what was rescued.
 pub(super) fn rescued_events(begun: &ActiveLanding, rescued: &[Rescued]) -> Vec<PlanEvent> {
     if rescued.is_empty() {
         return Vec::new();

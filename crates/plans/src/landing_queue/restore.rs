@@ -5,12 +5,12 @@ use std::sync::Arc;
 use super::LandingQueue;
 use super::begin::tree_error;
 use super::target::LandingTarget;
-use crate::answers::{Occupied, RestoreRequest, Restored};
-use crate::error::PlanError;
 use crate::inner::blocking;
-use crate::path::RelPath;
-use crate::rescued::{RescueReason, Rescued, RescuedKind, RescuedRecord, Shelf, Source, copy_in};
-use crate::tree::{FileKind, Tree, TreeError};
+use crate::rescued::{Shelf, Source, copy_in};
+use crate::{
+    FileKind, Occupied, PlanError, RelPath, RescueReason, Rescued, RescuedKind, RescuedRecord,
+    RestoreRequest, Restored, Tree, TreeError,
+};
 
 impl LandingQueue {
     /// Puts a piece of rescued content to its path, or to another one of its workspace.
@@ -79,9 +79,7 @@ fn put(
 
 /// How a path was given to what is restored.
 enum Given {
-    /// Nothing was there.
     Free,
-    /// Something was there, and has the other name now.
     Exchanged,
 }
 

@@ -3,13 +3,8 @@
 use eventlog::{Commit, CommitError, Durability, Log, NewEvent, Sequence, Version, Write};
 use serde::{Deserialize, Serialize};
 
-use crate::entry::Entry;
-use crate::error::PlanError;
 use crate::landings::LandingRecord;
-use crate::merge::Effect;
-use crate::path::RelPath;
-use crate::streams;
-use crate::tree::FileAttributes;
+use crate::{Effect, Entry, FileAttributes, PlanError, RelPath, streams};
 
 /// How many effects go into one event. Each refers to up to two contents, and a commit has room for 1,024 things.
 const TOGETHER: usize = 256;
@@ -22,7 +17,6 @@ const ATTRIBUTES_BYTES: usize = 128 * 1024;
 /// How many events are read at a time.
 const PAGE: u32 = 64;
 
-/// What a landing does.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(super) struct LandingEffects {
     /// To the tree, in the order of paths.
@@ -45,7 +39,6 @@ struct ListedAttributes {
     attributes: KnownAttributes,
 }
 
-/// Whose attributes they are.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum AttributesOf {
@@ -204,7 +197,6 @@ pub(super) async fn forget(log: &Log, written: &StoredLanding) -> Result<(), Pla
     }
 }
 
-/// Reads what a landing does.
 pub(super) async fn done(log: &Log, id: &str, plans: usize) -> Result<LandingEffects, PlanError> {
     let stream = streams::landing_stream(id)?;
     let mut all = Lists::default();
@@ -256,7 +248,6 @@ pub(super) async fn done(log: &Log, id: &str, plans: usize) -> Result<LandingEff
     })
 }
 
-/// Effects, of which some may be listed again.
 #[derive(Debug, Default)]
 struct Lists(Vec<Effect>);
 
@@ -275,7 +266,6 @@ impl Lists {
     }
 }
 
-/// A landing as its head tells.
 pub(super) async fn stored(log: &Log, id: &str) -> Result<(Version, LandingRecord), PlanError> {
     let stream = streams::landing_stream(id)?;
     let stored = log.head(&stream).await?;
@@ -283,7 +273,6 @@ pub(super) async fn stored(log: &Log, id: &str) -> Result<(Version, LandingRecor
     Ok((stored.version, streams::parse(&stream, &stored.head.body)?))
 }
 
-/// The same without its version.
 pub(super) async fn record(log: &Log, id: &str) -> Result<LandingRecord, PlanError> {
     Ok(stored(log, id).await?.1)
 }

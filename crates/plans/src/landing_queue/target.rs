@@ -10,22 +10,15 @@ use eventlog::BlobId;
 use protocol::PlanId;
 
 use crate::attributes::Attributes;
-use crate::base::Bases;
-use crate::contents::{Contents, TEXT_LIMIT_BYTES};
-use crate::entry::Entry;
-use crate::error::PlanError;
 use crate::log_contents::Source;
-use crate::merge::{MergeDriver, Ours};
-use crate::path::RelPath;
-use crate::sandbox::Sandbox;
-use crate::tree::{ContentSink, Tree};
+use crate::{
+    Bases, ContentSink, Contents, Entry, MergeDriver, Ours, PlanError, RelPath, Sandbox, TEXT_LIMIT_BYTES,
+    Tree,
+};
 
-/// Where a landing happens.
 #[derive(Clone, Debug)]
 pub(super) enum LandingTarget {
-    /// On the workspace.
     Workspace(PathBuf),
-    /// In the sandbox of a plan.
     Parent(PlanId, Arc<dyn Sandbox>),
 }
 

@@ -5,16 +5,9 @@ use std::sync::Arc;
 use super::apply::{last_effects, moving};
 use super::begin::LandingRequest;
 use super::{LandingQueue, TRIES};
-use crate::answers::{LandingOutcome, UndoRequest};
-use crate::entry::Change;
-use crate::error::PlanError;
-use crate::merge::{fold, invert};
-use crate::plan::Attempt;
-use crate::state;
-use crate::store;
+use crate::{Attempt, Change, LandingOutcome, PlanError, UndoRequest, fold, invert, state, store};
 
 impl LandingQueue {
-    /// Takes a plan back.
     pub(crate) async fn undo(&mut self, order: UndoRequest) -> Result<LandingOutcome, PlanError> {
         for _ in 0..TRIES {
             let snapshot = self.snapshot(order.plan).await?;

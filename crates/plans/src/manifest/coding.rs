@@ -6,8 +6,7 @@
 use eventlog::BlobId;
 
 use super::{Manifest, ManifestId};
-use crate::entry::{Entry, LinkTarget, MODE_MASK};
-use crate::path::RelPath;
+use crate::{Entry, LinkTarget, MODE_MASK, RelPath};
 
 /// Stands at the beginning; another way to write them gets another one.
 const MAGIC: &[u8; 8] = b"tlkmani1";

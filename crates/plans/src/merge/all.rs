@@ -8,10 +8,7 @@ use eventlog::BlobId;
 
 use super::changes::merge_changes;
 use super::types::{Conflict, Effect, MergeDriver, Ours};
-use crate::contents::Contents;
-use crate::entry::{Change, Entry};
-use crate::path::RelPath;
-use crate::tree::ContentSink;
+use crate::{Change, ContentSink, Contents, Entry, RelPath};
 
 /// What a merge of several lists came to. With conflicts, nothing of it is to be done.
 #[derive(Clone, Debug, Default)]
@@ -31,7 +28,6 @@ pub struct MergedAll {
 /// A path of one of several lists that cannot be merged.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ListConflict {
-    /// Which list it is, from 0.
     pub list: usize,
     /// What is in the way: something of the tree, or of a list before it.
     pub conflict: Conflict,
@@ -136,7 +132,6 @@ impl Ours for Layered<'_> {
     }
 }
 
-/// What merges have made, and what was there.
 struct LayeredContents<'a> {
     made: &'a HashMap<BlobId, Bytes>,
     below: &'a dyn Contents,

@@ -10,9 +10,7 @@ use protocol::PlanConflictHunk;
 use super::entry::{EntryMerge, MergeFiles, Texts, merge_entry};
 use super::fold::fold;
 use super::types::{Conflict, ConflictKind, Effect, Merged, Ours};
-use crate::contents::Contents;
-use crate::entry::{Change, Entry};
-use crate::path::RelPath;
+use crate::{Change, Contents, Entry, RelPath};
 
 /// Merges what a plan changed into a tree that may have changed as well. The order of the changes does not matter,
 /// unless several are of one path; those are taken in their order.
@@ -63,7 +61,6 @@ impl<'a> Merge<'a> {
         merge_entry(base, ours, theirs, &mut texts)
     }
 
-    /// Merges one change, for itself.
     pub(crate) fn add(&mut self, change: &Change) -> io::Result<()> {
         let new = self.ours.at(&change.path)?;
         let Some(from) = &change.from else {

@@ -8,8 +8,7 @@ use protocol::PlanConflictHunk;
 
 use super::text::{TextMerge, merge_text, merge_union};
 use super::types::{ConflictKind, MergeDriver};
-use crate::contents::{Contents, TEXT_LIMIT_BYTES};
-use crate::entry::Entry;
+use crate::{Contents, Entry, TEXT_LIMIT_BYTES};
 
 /// A NUL in that many bytes at the beginning makes a file binary, as for git.
 const BINARY_LOOK_BYTES: usize = 8000;
@@ -40,7 +39,6 @@ impl EntryMerge {
     }
 }
 
-/// Merges one path.
 pub(super) fn merge_entry(
     base: Option<&Entry>,
     ours: Option<&Entry>,
@@ -153,12 +151,10 @@ pub(crate) trait MergeFiles {
     ) -> io::Result<FileMerge>;
 }
 
-/// What a merge of files came to.
 #[derive(Debug)]
 pub(crate) enum FileMerge {
     /// One of them is not text, or too large to be looked into.
     NotText,
-    /// All of them are text.
     Text(TextMerge),
 }
 
@@ -193,7 +189,6 @@ impl MergeFiles for &dyn Contents {
     }
 }
 
-/// The contents of files, if all of them are text; of none there is nothing.
 fn texts_of(files: [Option<FileEntry>; 3], contents: &dyn Contents) -> io::Result<Option<[Bytes; 3]>> {
     let mut texts = [const { Bytes::new() }; 3];
     for (text, file) in texts.iter_mut().zip(files) {
@@ -206,7 +201,6 @@ fn texts_of(files: [Option<FileEntry>; 3], contents: &dyn Contents) -> io::Resul
     Ok(Some(texts))
 }
 
-/// The content of a file, if it is text.
 pub(crate) fn text_of(hash: BlobId, size: u64, contents: &dyn Contents) -> io::Result<Option<Bytes>> {
     if size > TEXT_LIMIT_BYTES {
         return Ok(None);
@@ -215,7 +209,6 @@ pub(crate) fn text_of(hash: BlobId, size: u64, contents: &dyn Contents) -> io::R
     Ok(is_text(&content).then_some(content))
 }
 
-/// A file, without what else an entry could be.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FileEntry {
     pub(crate) hash: BlobId,

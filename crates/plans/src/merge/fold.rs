@@ -2,8 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use crate::entry::{Change, Entry};
-use crate::path::RelPath;
+use crate::{Change, Entry, RelPath};
 
 /// What a sequence of changes comes to so far. The changes of a plan are added to it one by one, as they are recorded.
 ///
@@ -18,7 +17,6 @@ pub struct Net {
 struct Touched {
     /// What was there before the first change.
     first: Option<Entry>,
-    /// What is there now.
     now: Option<Entry>,
     /// Where what is there now was before the first change: here, elsewhere if it was renamed, nowhere if it was made
     /// since.
@@ -26,7 +24,6 @@ struct Touched {
 }
 
 impl Net {
-    /// Adds the next change.
     pub fn add(&mut self, change: &Change) {
         let origin = match &change.from {
             Some(from) => {
@@ -91,7 +88,6 @@ impl Net {
         Some(self.paths.get(path)?.now.as_ref())
     }
 
-    /// Whether it comes to nothing.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.paths.values().all(|touched| touched.first == touched.now)

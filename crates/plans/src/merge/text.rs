@@ -21,7 +21,6 @@ const QUOTE_LIMIT_BYTES: usize = 16 * 1024;
 /// Stands where a quotation was cut.
 const CUT_MARK: &str = "\n[...]\n";
 
-/// What a merge of texts came to.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum TextMerge {
     /// The merged text.
@@ -66,7 +65,6 @@ fn compare(input: &InternedInput<&[u8]>) -> Vec<Hunk> {
     diff.hunks().collect()
 }
 
-/// Who changed a region.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum ChangedBy {
     Ours,

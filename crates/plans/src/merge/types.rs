@@ -8,18 +8,14 @@ use eventlog::BlobId;
 use protocol::PlanConflictHunk;
 use serde::{Deserialize, Serialize};
 
-use crate::entry::{Change, Entry};
-use crate::path::RelPath;
+use crate::{Change, Entry, RelPath};
 
 /// One path of a tree goes from one state to another.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct Effect {
-    /// The path.
     pub path: RelPath,
-    /// What must be there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<Entry>,
-    /// What will be there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<Entry>,
 }
@@ -88,17 +84,13 @@ pub struct Merged {
 /// A path where both sides changed and neither can be dropped.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct Conflict {
-    /// The path.
     pub path: RelPath,
-    /// What is in the way.
     pub kind: ConflictKind,
     /// What both began with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<Entry>,
-    /// What the workspace has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ours: Option<Entry>,
-    /// What the plan has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub theirs: Option<Entry>,
     /// Another path that is part of it, for renames.
@@ -125,7 +117,6 @@ pub enum ConflictKind {
     DeletedByPlan,
     /// Both gave a file another name.
     BothRenamed,
-    /// One has a directory where the other has a file.
     DirectoryAndFile,
     /// Both changed the permissions, a symlink, or the type of it.
     Type,

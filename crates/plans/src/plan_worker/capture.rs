@@ -7,23 +7,18 @@ use eventlog::{BlobId, CommitError};
 use protocol::{ChangesetId, PlanBranch};
 
 use super::{PlanWorker, RecordTo};
-use crate::base::{Base, LeftOut};
-use crate::changeset::NewChangeset;
-use crate::entry::{Change, Entry};
-use crate::error::PlanError;
 use crate::inner::blocking;
 use crate::log_contents::{self, Source};
-use crate::path::RelPath;
-use crate::plan::{Actor, Recorded, Unrecorded};
-use crate::sandbox::Sandbox;
-use crate::tree::ReadBounds;
+use crate::{
+    Actor, Base, Change, Entry, LeftOut, NewChangeset, PlanError, ReadBounds, Recorded, RelPath, Sandbox,
+    Unrecorded,
+};
 
 /// How often the sandbox is looked at again because a file went away between two looks.
 const LOOKS: usize = 5;
 /// How many things that are left out are named.
 const LEFT_OUT_LIMIT: usize = 100;
 
-/// Whose doing it is.
 #[derive(Clone, Debug)]
 pub(crate) struct Doing {
     pub(crate) actor: Actor,

@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use kernel::{CancellationToken, Cause, Scope};
 use protocol::PlanId;
 
-/// The captures of all plans.
 #[derive(Debug)]
 pub(crate) struct CaptureTokens {
     /// Cancelled when the service closes.
@@ -38,7 +37,6 @@ impl CaptureTokens {
         plans.entry(plan).or_insert_with(|| self.all.child()).scope()
     }
 
-    /// It is over.
     pub(super) fn end(&self, plan: PlanId) {
         let mut plans = self.plans();
         if plans.get(&plan).is_some_and(|token| !token.is_cancelled()) {

@@ -7,9 +7,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::plan::{Plan, Running, Unrecorded};
+use crate::{Plan, Running, Unrecorded};
 
-/// The commands that are in sandboxes.
 #[derive(Debug, Default)]
 pub(crate) struct CommandRuns {
     /// Guards the lists; only looked up and replaced under it.
@@ -24,7 +23,6 @@ struct Known {
 }
 
 impl CommandRuns {
-    /// It is about to begin.
     pub(crate) fn begin(&self, run_id: &str) {
         self.known().inside.insert(run_id.to_owned());
     }
@@ -43,7 +41,6 @@ impl CommandRuns {
         known.failed.insert(run_id.to_owned(), why);
     }
 
-    /// Whether something of it may be running.
     pub(crate) fn is_inside(&self, run_id: &str) -> bool {
         self.known().inside.contains(run_id)
     }

@@ -7,17 +7,10 @@ use protocol::{ChangesetId, PlanState};
 
 use super::PlanWorker;
 use super::capture::Doing;
-use crate::answers::Unapplied;
-use crate::answers::{CommandRun, NewCommandRun};
-use crate::changeset::Changeset;
-use crate::error::PlanError;
 use crate::inner::with_causes;
-use crate::plan::{Actor, Plan, Running};
-use crate::state;
-use crate::store;
+use crate::{Actor, Changeset, CommandRun, NewCommandRun, Plan, PlanError, Running, Unapplied, state, store};
 
 impl PlanWorker {
-    /// A command may run in the sandbox from now on.
     pub(crate) async fn begin_command(&mut self, new: NewCommandRun) -> Result<CommandRun, PlanError> {
         self.end_finished_commands().await?;
         self.close_if_outdated().await?;
@@ -159,7 +152,6 @@ impl PlanWorker {
         Ok(())
     }
 
-    /// The work is done.
     pub(crate) async fn seal(&mut self, by: Actor, seen: Option<u64>) -> Result<Plan, PlanError> {
         let plan = self.plan().await?;
         if plan.record.state == PlanState::Open {
@@ -222,7 +214,7 @@ impl PlanWorker {
                     .retain(|running| inner.command_runs.is_inside(&running.id));
             }
             let (mut next, events) = state::discard(plan, &record, by, work, now)?;
-            // Nothing is lost with the sandbox of a plan that changed nothing, so its place is free at once. That is events
+            // Nothing is lost with the sandbox of a plan that changed nothing, so its place is free at once. That is written
             // before it goes: one that is there in part is never opened.
             if next.files == 0 && next.left_out.is_empty() && next.uncarried.is_empty() {
                 next.has_sandbox = false;
@@ -233,15 +225,11 @@ impl PlanWorker {
     }
 }
 
-/// How a command left.
 enum Left {
-    /// What it changed is recorded, in this changeset if it changed anything.
     Recorded(Option<ChangesetId>),
-    /// It is not, and the plan says so.
     NotRecorded(PlanError),
 }
 
-/// Names a stay.
 pub(crate) fn new_run_id() -> String {
     protocol::RequestId::generate().to_string()
 }

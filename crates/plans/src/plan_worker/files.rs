@@ -8,14 +8,8 @@ use eventlog::CommitError;
 use protocol::ChangesetId;
 
 use super::{PlanWorker, RecordTo};
-use crate::answers::{ChangeFiles, FilesChanged};
-use crate::changeset::NewChangeset;
-use crate::entry::Change;
-use crate::error::PlanError;
 use crate::inner::blocking;
-use crate::plan::Recorded;
-use crate::sandbox::Known;
-use crate::state;
+use crate::{Change, ChangeFiles, FilesChanged, Known, NewChangeset, PlanError, Recorded, state};
 
 impl PlanWorker {
     /// Carries writes out, one after the other, and records each before the next.
@@ -90,7 +84,6 @@ impl PlanWorker {
     }
 }
 
-/// The same changes, of what is known to have been there.
 fn since_known(mut changes: Vec<Change>, known: &Known) -> Vec<Change> {
     for change in &mut changes {
         change.before = known.get(change.from.as_ref().unwrap_or(&change.path)).cloned();

@@ -5,11 +5,8 @@ use std::collections::BTreeSet;
 use eventlog::{BlobId, CommitError, StreamId, Version};
 
 use super::PlanWorker;
-use crate::error::PlanError;
-use crate::plan::Actor;
-use crate::state;
-use crate::store;
 use crate::streams::{self, CHANGESET_KIND};
+use crate::{Actor, PlanError, state, store};
 
 /// How many streams are removed in one commit, which has room for 1,024 things.
 const TOGETHER: usize = 512;

@@ -19,16 +19,11 @@ use std::sync::Arc;
 use eventlog::{Commit, CommitError, StreamId, UnixMs, Version, Write};
 use protocol::PlanId;
 
-use crate::changeset::NewChangeset;
-use crate::entry::Change;
-use crate::error::PlanError;
 use crate::inner::PlansInner;
-use crate::merge::Net;
 use crate::overlaps::Tell;
-use crate::plan::{Actor, Plan, Record};
 use crate::state::{Extent, Step};
-use crate::store;
 use crate::streams::{self, PlanEvent};
+use crate::{Actor, Change, Net, NewChangeset, Plan, PlanError, Record, store};
 
 pub use capture_tokens::CaptureHold;
 pub(crate) use capture_tokens::CaptureTokens;
@@ -42,7 +37,6 @@ pub(crate) use sandbox::{directory as sandbox_directory, order as sandbox_order,
 /// back, twice each.
 const TRIES: usize = 16;
 
-/// The worker of a plan.
 #[derive(Debug)]
 pub(crate) struct PlanWorker {
     inner: Arc<PlansInner>,
@@ -50,7 +44,6 @@ pub(crate) struct PlanWorker {
     stream: Result<StreamId, ()>,
     /// What the log says, as far as is known.
     loaded: Option<Loaded>,
-    /// The sandbox, if it is open.
     open: Option<sandbox::Open>,
 }
 
@@ -111,7 +104,6 @@ impl PlanWorker {
         self.loaded = None;
     }
 
-    /// The plan as it is.
     pub(crate) async fn plan(&mut self) -> Result<Plan, PlanError> {
         let id = self.id;
         let loaded = self.loaded().await?;
@@ -178,7 +170,7 @@ impl PlanWorker {
         }
     }
 
-    /// Commits the next record, what is events of it, and what goes with it.
+    /// Commits the next record with its events and the other writes.
     async fn commit(
         &mut self,
         next: Record,

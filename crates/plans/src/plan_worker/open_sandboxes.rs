@@ -5,9 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use protocol::PlanId;
 
-use crate::sandbox::Sandbox;
+use crate::Sandbox;
 
-/// The sandboxes that are open at a worker.
 #[derive(Debug, Default)]
 pub(crate) struct OpenSandboxes {
     /// Guards which are open; only looked up and replaced under it.

@@ -6,12 +6,7 @@ use eventlog::{CommitError, Version, Write};
 use protocol::{ChangesetId, ChangesetState};
 
 use super::{PlanWorker, TRIES, extent};
-use crate::changeset::{ChangesetRecord, NewChangeset};
-use crate::entry::Change;
-use crate::error::PlanError;
-use crate::plan::{Actor, Recorded};
-use crate::state;
-use crate::streams;
+use crate::{Actor, Change, ChangesetRecord, NewChangeset, PlanError, Recorded, state, streams};
 
 /// How many changes go into one commit. Each refers to up to two contents, and a commit has room for 1,024 things.
 const TOGETHER: usize = 256;
@@ -19,9 +14,7 @@ const TOGETHER: usize = 256;
 /// Where a change goes.
 #[derive(Clone, Debug)]
 pub(crate) enum RecordTo {
-    /// To a changeset, whatever others start.
     Changeset(ChangesetId),
-    /// To the actor's current one.
     Current(Actor),
 }
 
@@ -162,7 +155,6 @@ impl PlanWorker {
         Err(self.moving())
     }
 
-    /// Closes a changeset: it takes no more.
     pub(crate) async fn close_changeset(&mut self, id: ChangesetId) -> Result<(), PlanError> {
         let stream = streams::changeset_stream(id)?;
         for _ in 0..TRIES {
@@ -189,7 +181,6 @@ impl PlanWorker {
         Err(self.moving())
     }
 
-    /// Refuses a changeset that takes no more.
     pub(super) async fn must_be_open(&mut self, id: ChangesetId) -> Result<(), PlanError> {
         match self.changeset(id).await?.1.state {
             ChangesetState::Open => Ok(()),

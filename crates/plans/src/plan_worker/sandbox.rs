@@ -8,14 +8,11 @@ use protocol::PlanState;
 use super::PlanWorker;
 use super::capture::Doing;
 use super::open_sandboxes::{Listed, OpenSandboxes};
-use crate::base::Base;
-use crate::error::PlanError;
 use crate::inner::{PlansInner, blocking, with_causes};
-use crate::plan::{Plan, Record, Unrecorded};
-use crate::sandbox::{Known, Sandbox, SandboxSpec, Strategy, remove_tree};
-use crate::state;
+use crate::{
+    Base, Known, Plan, PlanError, Record, Sandbox, SandboxSpec, Strategy, Unrecorded, remove_tree, state,
+};
 
-/// A sandbox that is open.
 #[derive(Debug)]
 pub(super) struct Open {
     /// Which sandbox of the plan it is.
@@ -26,7 +23,6 @@ pub(super) struct Open {
     _listed: Listed,
 }
 
-/// What a plan's sandbox is made from.
 pub(crate) fn order(inner: &PlansInner, plan: &Plan, base: Base) -> SandboxSpec {
     SandboxSpec {
         plan: plan.id,
@@ -104,12 +100,10 @@ impl PlanWorker {
         Ok(is_there && self.inner.base(plan.record.base).await?.is_some())
     }
 
-    /// The sandbox for somebody who looks.
     pub(crate) async fn look(&mut self) -> Result<Arc<dyn Sandbox>, PlanError> {
         self.sandbox().await
     }
 
-    /// The sandbox, and what it is known to hold, for somebody who looks at all of it.
     pub(crate) async fn look_at_all(&mut self) -> Result<(Plan, Arc<dyn Sandbox>, Known), PlanError> {
         let sandbox = self.sandbox().await?;
         Ok((self.plan().await?, sandbox, self.known().await?))

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat};
 
-use crate::path::RelPath;
-use crate::tree::{SparseFile, Tree, TreeError, copy_all};
+use crate::tree::{SparseFile, copy_all};
+use crate::{RelPath, Tree, TreeError};
 
 /// How deep a directory is copied. A path of the system that is as long as it can be has about two thousand names.
 const DEPTH: usize = 2048;
@@ -16,9 +16,7 @@ const DEPTH: usize = 2048;
 /// Where content is copied from.
 #[derive(Debug)]
 pub(crate) enum Source {
-    /// What is at a path, whatever it is.
     At(PathBuf),
-    /// A file that may have no name any more.
     Open(File),
 }
 

@@ -16,9 +16,7 @@ use eventlog::UnixMs;
 use protocol::{PlanId, RescuedId, WorkspaceId};
 use serde::{Deserialize, Serialize};
 
-use crate::entry::Entry;
-use crate::path::RelPath;
-use crate::plan::Attempt;
+use crate::{Attempt, Entry, RelPath};
 
 pub(crate) use copy::{Source, copy_in};
 pub(crate) use shelf::{Shelf, Shelved};
@@ -26,38 +24,29 @@ pub(crate) use shelf::{Shelf, Shelved};
 /// A piece of rescued content.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Rescued {
-    /// Its id.
     pub id: RescuedId,
-    /// Where it came from.
     pub record: RescuedRecord,
-    /// Where it is now.
     pub at: PathBuf,
 }
 
 /// Where a piece of rescued content came from.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct RescuedRecord {
-    /// The workspace that it was in.
     pub workspace: WorkspaceId,
     /// Where that is, for people.
     pub root: String,
-    /// What was being done.
     pub what: Attempt,
     /// The landing, and the name that the piece had there. Together they say that it is here already.
     pub(crate) landing: String,
     pub(crate) name: String,
     /// The plans that were being applied or undone.
     pub plans: Vec<PlanId>,
-    /// The path that it belongs to.
     pub path: RelPath,
-    /// What it is.
     pub kind: RescuedKind,
     /// The same exactly, for a file or a symlink.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entry: Option<Entry>,
-    /// Why it is here.
     pub why: RescueReason,
-    /// Since when.
     pub since: UnixMs,
 }
 
@@ -65,18 +54,14 @@ pub struct RescuedRecord {
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RescuedKind {
-    /// A file.
     File,
-    /// A symlink.
     Symlink,
-    /// A directory with everything in it.
     Directory,
     /// A pipe, a socket or a device.
     Special,
 }
 
 impl RescuedKind {
-    /// The word for it.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -103,7 +88,6 @@ pub enum RescueReason {
 }
 
 impl RescueReason {
-    /// The same in a sentence.
     #[must_use]
     pub fn sentence(self) -> &'static str {
         match self {

@@ -12,7 +12,6 @@ use super::{Rescued, RescuedList, RescuedRecord};
 
 /// The name of the content in the directory of a piece.
 const CONTENT: &str = "content";
-/// The name of its description.
 const RECORD: &str = "record.json";
 /// How the name of a piece ends that is not finished yet.
 const PART: &str = ".part";
@@ -26,7 +25,6 @@ pub(crate) struct Shelf {
 /// What became of a piece that was to be kept.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Shelved {
-    /// It is here now.
     New(Rescued),
     /// It was here already: an earlier attempt was cut off after it had kept it.
     Known(Rescued),

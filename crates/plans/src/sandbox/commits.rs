@@ -9,8 +9,7 @@ use std::collections::HashSet;
 use miniz_oxide::inflate::decompress_to_vec_zlib_with_limit;
 use rustix::fs::{Mode, OFlags, openat};
 
-use crate::path::RelPath;
-use crate::tree::{FileKind, Tree};
+use crate::{FileKind, RelPath, Tree};
 use protocol::PlanBranch;
 
 /// How many branches are looked at.
@@ -21,7 +20,6 @@ const DIRECTORIES_LIMIT: usize = 1000;
 const COMMITS_LIMIT: usize = 1000;
 /// How many subjects of a branch are kept.
 const SUBJECTS_LIMIT: usize = 5;
-/// How long a subject may be, in characters.
 const SUBJECT_CHARACTERS: usize = 120;
 /// How large a file of git's may be to be looked at: a log of a branch, a commit.
 const FILE_LIMIT_BYTES: u64 = 1024 * 1024;
@@ -92,7 +90,6 @@ impl Git {
         found.into_iter().collect()
     }
 
-    /// The branches that have a log.
     fn moved_branches(&self) -> Vec<String> {
         let (mut found, mut pending, mut left) = (Vec::new(), vec![String::new()], DIRECTORIES_LIMIT);
         while let Some(below) = pending.pop() {

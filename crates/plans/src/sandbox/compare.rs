@@ -5,9 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use eventlog::BlobId;
 
 use super::contract::Known;
-use crate::base::{LeftOut, WhyLeftOut};
-use crate::entry::{Change, Entry};
-use crate::path::RelPath;
+use crate::{Change, Entry, LeftOut, RelPath, WhyLeftOut};
 
 /// What was found at the paths that were looked at; `None` for nothing.
 pub(super) type FoundEntries = BTreeMap<RelPath, Option<Entry>>;

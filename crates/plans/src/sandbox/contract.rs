@@ -12,21 +12,13 @@ use protocol::{PlanBranch, PlanId, SandboxStrategy};
 use super::layout::Layout;
 use super::surroundings::shared_places;
 use super::work::blocking;
-use crate::base::{Base, Ignored, LeftOut};
-use crate::entry::{Change, Entry};
-use crate::ignores::IgnoreRules;
-use crate::manifest::Manifest;
-use crate::path::RelPath;
-use crate::tree::{ReadBounds, Tree};
+use crate::{Base, Change, Entry, IgnoreRules, Ignored, LeftOut, Manifest, ReadBounds, RelPath, Tree};
 
 /// A sandbox that is wanted, or is there.
 #[derive(Clone, Debug)]
 pub struct SandboxSpec {
-    /// Whose it is.
     pub plan: PlanId,
-    /// The workspace.
     pub workspace: PathBuf,
-    /// What it begins with.
     pub base: Base,
     /// What it takes over from the workspace beside that.
     pub ignored: Ignored,
@@ -37,7 +29,6 @@ pub struct SandboxSpec {
 /// A way to make sandboxes.
 #[async_trait]
 pub trait Strategy: Send + Sync + std::fmt::Debug {
-    /// Its name.
     fn name(&self) -> SandboxStrategy;
 
     /// Makes one. When this fails, nothing is left of it. *Cancel safety*: dropped half-way, it may be there in part;
@@ -60,12 +51,10 @@ pub trait Strategy: Send + Sync + std::fmt::Debug {
     async fn remove(&self, order: &SandboxSpec) -> Result<u64, SandboxError>;
 }
 
-/// A sandbox that is open.
 pub trait Sandbox: Send + Sync + std::fmt::Debug {
     /// Its files, as its actor sees them.
     fn tree(&self) -> &Tree;
 
-    /// How a command gets in.
     fn entrance(&self) -> Entrance;
 
     /// What is different from what is known. It blocks. What is written meanwhile may or may not be in it, but what is
@@ -103,11 +92,9 @@ pub struct Entrance {
     pub view: Option<process::View>,
     /// The root of the workspace, as the command sees it.
     pub root: PathBuf,
-    /// Where it may write of what is its own.
     pub write_below: Vec<PathBuf>,
     /// What it sees and must not reach by way of a place that is shared with others.
     pub kept_apart: Vec<PathBuf>,
-    /// What is added to its environment.
     pub environment: BTreeMap<OsString, OsString>,
 }
 
@@ -136,14 +123,12 @@ impl Entrance {
 /// What a sandbox is known to hold: its base, and what was recorded since.
 #[derive(Clone, Debug, Default)]
 pub struct Known {
-    /// The base.
     pub base: Arc<Manifest>,
     /// What was recorded on top of it; `None` for what is gone.
     pub since: Arc<BTreeMap<RelPath, Option<Entry>>>,
 }
 
 impl Known {
-    /// What is at a path.
     #[must_use]
     pub fn get(&self, path: &RelPath) -> Option<&Entry> {
         match self.since.get(path) {
@@ -153,7 +138,6 @@ impl Known {
     }
 }
 
-/// What a capture found.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Captured {
     /// What changed, in the order of paths.
@@ -167,34 +151,18 @@ pub struct Captured {
 /// A sandbox could not be made, opened or taken away.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
-    /// This machine cannot do it.
     #[error("the strategy {strategy} does not work here: {why}")]
-    NotPossible {
-        /// The strategy.
-        strategy: SandboxStrategy,
-        /// What is in the way.
-        why: String,
-    },
-    /// A file of it.
+    NotPossible { strategy: SandboxStrategy, why: String },
     #[error("{what} failed")]
     Io {
-        /// What was being done, with the path.
         what: String,
-        /// Why.
         #[source]
         source: io::Error,
     },
-    /// The namespaces of it.
     #[error("its namespaces cannot be made")]
     View(#[source] process::ViewError),
-    /// The git program.
     #[error("`git {command}` failed: {said}")]
-    Git {
-        /// What it was asked to do.
-        command: String,
-        /// What it said.
-        said: String,
-    },
+    Git { command: String, said: String },
 }
 
 impl SandboxError {

@@ -21,12 +21,11 @@ use super::repository::Repository;
 use super::surroundings::Surroundings;
 use super::whole::Whole;
 use super::work::blocking;
-use crate::path::RelPath;
+use crate::RelPath;
 
 /// How many ignored directories are named to the user.
 const NAMED_DIRECTORIES: usize = 8;
 
-/// Makes copies.
 #[derive(Clone, Debug)]
 pub(super) struct Copy {
     /// The scratch space of all plans.

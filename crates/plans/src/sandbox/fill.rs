@@ -12,10 +12,8 @@ use std::thread;
 use rustix::fs::{Timespec, Timestamps, futimens, ioctl_ficlone};
 
 use super::memory::{Memory, Moment};
-use crate::base::Base;
-use crate::entry::{Entry, MODE_MASK};
-use crate::path::RelPath;
-use crate::tree::{FileStat, SparseFile, Tree, copy_all};
+use crate::tree::{SparseFile, copy_all};
+use crate::{Base, Entry, FileStat, MODE_MASK, RelPath, Tree};
 
 /// How many threads copy. More than a few wait for the disk together.
 const MAX_THREADS: usize = 8;

@@ -44,7 +44,6 @@ pub(super) const SETTINGS: [(&str, &str); 8] = [
     ("maintenance.auto", "false"),
 ];
 
-/// Why there is no git inside.
 pub(super) type NoGit = String;
 
 /// Where things will be seen by those who use a private git directory.

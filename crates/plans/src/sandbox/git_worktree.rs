@@ -28,11 +28,9 @@ use super::work::blocking;
 /// What branches of sandboxes begin with.
 const BRANCHES: &str = "tidelock";
 
-/// What is to be said of git in a worktree.
 const LOOKS_ONLY: &str =
     "git can look at everything here and commits nothing: the objects are those of your repository";
 
-/// Makes worktrees of git.
 #[derive(Clone, Debug)]
 pub(super) struct GitWorktree {
     pub(super) git: GitProgram,

@@ -4,9 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use crate::ignores::{IgnoreRules, IgnoreSources};
-use crate::path::RelPath;
-use crate::tree::Tree;
+use crate::{IgnoreRules, IgnoreSources, RelPath, Tree};
 
 /// The largest `.gitignore` that is read. A larger one counts as empty, so that what it names is carried rather than lost.
 const RULES_LIMIT_BYTES: u64 = 16 * 1024 * 1024;

@@ -8,8 +8,7 @@ use std::path::{Path, PathBuf};
 use super::contract::{SandboxError, SandboxSpec};
 use super::fill::copy_file;
 use super::repository::is_absence;
-use crate::entry::MODE_MASK;
-use crate::path::RelPath;
+use crate::{MODE_MASK, RelPath};
 
 /// The directory of one sandbox.
 #[derive(Clone, Debug)]
@@ -46,7 +45,6 @@ impl Layout<'_> {
         self.directory.join("git")
     }
 
-    /// Why there is no git inside, if there is none.
     pub(super) fn no_git(&self) -> PathBuf {
         self.directory.join("no-git.txt")
     }

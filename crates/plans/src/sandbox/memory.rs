@@ -8,9 +8,7 @@ use std::time::SystemTime;
 
 use eventlog::BlobId;
 
-use crate::entry::Entry;
-use crate::path::RelPath;
-use crate::tree::{FileKind, FileStat};
+use crate::{Entry, FileKind, FileStat, RelPath};
 
 /// How old the last change of a file must be when it is looked at, to be believed later. The clock of a file system
 /// ticks every ten milliseconds at the slowest; a write within the same tick would leave no trace.
@@ -59,7 +57,6 @@ impl Memory {
         }
     }
 
-    /// Takes in what another one knows.
     pub(super) fn merge(&mut self, other: Self) {
         self.files.extend(other.files);
     }

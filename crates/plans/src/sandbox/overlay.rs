@@ -32,18 +32,13 @@ use super::repository::Repository;
 use super::surroundings::Surroundings;
 use super::upper::{Walk, walk};
 use super::work::blocking;
-use crate::base::{LeftOut, WhyLeftOut};
-use crate::ignores::IgnoreRules;
-use crate::path::RelPath;
-use crate::tree::{ReadBounds, Tree};
+use crate::{IgnoreRules, LeftOut, ReadBounds, RelPath, Tree, WhyLeftOut};
 
 /// How many names of a directory of the workspace are looked at to find out whether it was replaced.
 const LOWER_LIMIT: usize = 10_000;
 
-/// Where terminals are.
 const TERMINALS: &str = "/dev/pts";
 
-/// Makes overlays.
 #[derive(Clone, Debug)]
 pub(super) struct Overlay {
     pub(super) processes: Processes,
@@ -59,9 +54,7 @@ pub(super) struct Overlay {
 struct OverlaySandbox {
     order: SandboxSpec,
     view: View,
-    /// What is seen.
     tree: Tree,
-    /// What is written.
     upper: Tree,
     layers: Vec<LayeredDirectory>,
     ignoring: Ignoring,

@@ -152,7 +152,6 @@ fn outermost(scratch: &Path, guarded: &[PathBuf]) -> Result<Arc<[PathBuf]>, Sand
     Ok(outer.into())
 }
 
-/// Whether a strategy that works here works for a workspace.
 fn suits(name: SandboxStrategy, workspace: &Path) -> Result<(), String> {
     match name {
         SandboxStrategy::Overlay | SandboxStrategy::Copy => Ok(()),

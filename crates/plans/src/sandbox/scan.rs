@@ -18,27 +18,21 @@ use super::compare::{FoundEntries, leave_out_too_long};
 use super::contract::Known;
 use super::memory::{Memory, Moment};
 use super::upper::{IsIgnored, is_history, is_linked_repository, is_own};
-use crate::base::{LeftOut, WhyLeftOut, uncarried};
-use crate::entry::Entry;
-use crate::path::RelPath;
-use crate::tree::{FileKind, FileStat, ReadBounds, Tree, TreeError};
+use crate::base::uncarried;
+use crate::{Entry, FileKind, FileStat, LeftOut, ReadBounds, RelPath, Tree, TreeError, WhyLeftOut};
 
 /// How many threads walk. It is the kernel that works; more than a few get into each other's way.
 const MAX_THREADS: usize = 4;
 /// How many directories one thread takes at least; fewer are not worth a thread.
 const DIRECTORIES_PER_THREAD: usize = 16;
 
-/// What a scan came to.
 #[derive(Debug, Default)]
 pub(super) struct Scanned {
     /// Every path of which something is to be said that is not known.
     pub(super) found: FoundEntries,
     pub(super) left_out: Vec<LeftOut>,
-    /// What was read.
     pub(super) learned: Memory,
-    /// Known paths that are there.
     matched: Vec<RelPath>,
-    /// Nothing can be said of what is here and below.
     blind: Vec<RelPath>,
     /// Directories with something in them whose path is too long.
     too_long: Vec<RelPath>,
@@ -53,7 +47,6 @@ struct Part {
     new: Vec<(RelPath, FileKind)>,
 }
 
-/// Scans a tree.
 pub(super) fn scan(
     tree: &Tree,
     known: &Known,

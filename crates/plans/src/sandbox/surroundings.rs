@@ -24,7 +24,6 @@ const CACHE: &str = ".cache";
 struct Program {
     /// Where it keeps them, below the home.
     home: &'static str,
-    /// The variable that says so instead.
     variable: Option<&'static str>,
     /// What is there, below the home, if the program is used here. Nothing is made for a program that is not.
     marks: &'static [&'static str],

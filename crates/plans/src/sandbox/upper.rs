@@ -13,11 +13,8 @@ use rustix::io::Errno;
 use super::compare::{FoundEntries, leave_out_too_long};
 use super::contract::Known;
 use super::memory::{Memory, Moment};
-use crate::base::{LeftOut, WhyLeftOut, uncarried};
-use crate::entry::Entry;
-use crate::manifest::Manifest;
-use crate::path::RelPath;
-use crate::tree::{FileKind, ReadBounds, Tree, TreeError};
+use crate::base::uncarried;
+use crate::{Entry, FileKind, LeftOut, Manifest, ReadBounds, RelPath, Tree, TreeError, WhyLeftOut};
 
 /// The attribute of an opaque directory, for overlays that were mounted without privileges.
 const OPAQUE: &str = "user.overlay.opaque";
@@ -27,7 +24,6 @@ pub(super) type IsIgnored<'a> = dyn FnMut(&RelPath, bool) -> io::Result<bool> + 
 
 /// What a walk needs to know.
 pub(super) struct Walk<'a> {
-    /// The upper layer.
     pub(super) upper: &'a Tree,
     /// What is in the base that lies below it.
     pub(super) base: &'a Arc<Manifest>,
@@ -41,15 +37,12 @@ pub(super) struct Walk<'a> {
     pub(super) is_ignored: &'a mut IsIgnored<'a>,
 }
 
-/// What a walk came to.
 #[derive(Debug, Default)]
 pub(super) struct Walked {
-    /// Every path of which something can be said.
     pub(super) found: FoundEntries,
     pub(super) left_out: Vec<LeftOut>,
     /// What was read, and what was known already and is still there.
     pub(super) memory: Memory,
-    /// Nothing can be said of what is here and below.
     blind: Vec<RelPath>,
     /// Directories with something in them whose path is too long.
     too_long: Vec<RelPath>,
@@ -65,9 +58,7 @@ struct Pending {
 /// What is below a directory of the upper layer.
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum Layer {
-    /// The base's.
     Base,
-    /// Nothing that can be seen.
     Nothing,
 }
 
@@ -135,7 +126,6 @@ pub(super) fn is_history(name: &std::ffi::OsStr, kind: FileKind) -> bool {
     name == ".git" && kind != FileKind::Special
 }
 
-/// Whether anything is known below a path.
 pub(super) fn knows_below(known: &Known, path: &RelPath) -> bool {
     let first = [path.as_bytes(), b"/"].concat();
     let since = known.since.range(path..);

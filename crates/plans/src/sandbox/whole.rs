@@ -11,9 +11,7 @@ use super::ignoring::Ignoring;
 use super::layout::Layout;
 use super::memory::Memory;
 use super::scan::scan;
-use crate::base::Base;
-use crate::ignores::IgnoreRules;
-use crate::tree::{ReadBounds, Tree};
+use crate::{Base, IgnoreRules, ReadBounds, Tree};
 
 /// Such a sandbox, open.
 #[derive(Debug)]

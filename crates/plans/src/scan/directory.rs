@@ -13,28 +13,25 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags, Stat};
 use rustix::io::Errno;
 
 use super::walk::{Walk, WalkResult};
-use crate::base::{WhyLeftOut, uncarried};
+use crate::base::uncarried;
 use crate::ignores::{IgnoreMatch, Level, bounded_rules};
-use crate::path::RelPath;
 use crate::stat_cache::{Cached, FileTime, StatKey};
+use crate::{RelPath, WhyLeftOut};
 
 /// How much of a directory is read at once.
 const LISTING_BYTES: usize = 32 * 1024;
 /// What a file of ours is called while it is written into a tree.
 const PASSING_PREFIX: &[u8] = b".tidelock-passing-";
 
-/// A directory that is to be scanned.
 #[derive(Debug)]
 pub(super) struct ToScan {
     /// `None` is the root.
     pub(super) path: Option<RelPath>,
     /// The rules of the directory that it is in; `None` for the root.
     pub(super) above: Option<Arc<Level>>,
-    /// What those say about it.
     pub(super) ignore_match: IgnoreMatch,
 }
 
-/// What was found in one directory.
 #[derive(Debug)]
 pub(crate) struct ScannedDirectory {
     /// `None` is the root.
@@ -146,7 +143,6 @@ fn unreadable(path: Option<RelPath>, error: Errno, found: &mut WalkResult) -> io
     Ok(())
 }
 
-/// One name in a directory.
 struct One<'a> {
     walk: &'a Walk<'a>,
     directory: BorrowedFd<'a>,

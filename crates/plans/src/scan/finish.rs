@@ -4,8 +4,7 @@ use std::collections::HashSet;
 
 use super::directory::ScannedDirectory;
 use super::walk::WalkResult;
-use crate::base::{Ignored, LeftOut, WhyLeftOut};
-use crate::path::RelPath;
+use crate::{Ignored, LeftOut, RelPath, WhyLeftOut};
 
 /// How many ignored directories a sandbox takes over. Each is a layer and a mount of its own. The others are told as left
 /// out.

@@ -11,7 +11,6 @@ const INLINE_LIMIT: usize = 4;
 
 /// What a worker shall do after a piece of work.
 pub(crate) enum Work {
-    /// Go on.
     Continue,
     /// Leave the rest undone, since the whole has failed.
     Stop,

@@ -11,12 +11,10 @@ use watch::Tripwire;
 use super::directory::{ScannedDirectory, ToScan, scan_directory};
 use super::finish;
 use super::parallel::{Work, in_parallel};
-use crate::base::{Ignored, LeftOut, WhyLeftOut};
-use crate::ignores::{IgnoreMatch, IgnoreSources};
-use crate::path::RelPath;
+use crate::ignores::IgnoreMatch;
 use crate::stat_cache::{Cached, StatCache, StatKey};
+use crate::{IgnoreSources, Ignored, LeftOut, RelPath, WhyLeftOut};
 
-/// What a walk is about.
 #[derive(Debug)]
 pub(super) struct Walk<'a> {
     pub(super) root: OwnedFd,
@@ -34,7 +32,6 @@ pub(super) struct WalkResult {
     pub(super) directories: Vec<ScannedDirectory>,
     pub(super) next: Vec<ToScan>,
     pub(super) ignored_directories: Vec<RelPath>,
-    /// With their sizes.
     pub(super) ignored_files: Vec<(RelPath, u64)>,
     pub(super) left_out: Vec<LeftOut>,
     /// How many entries are as the cache says.
@@ -43,7 +40,6 @@ pub(super) struct WalkResult {
     unknown: u64,
     /// A directory that the tripwire does not cover was scanned.
     pub(super) is_uncovered: bool,
-    /// Files with more than one name.
     pub(super) linked: Vec<(RelPath, StatKey)>,
     failure: Option<io::Error>,
 }
@@ -74,7 +70,6 @@ pub(crate) enum ScanError {
     Io(io::Error),
 }
 
-/// Scans a workspace.
 pub(crate) fn scan(
     workspace: &Path,
     sources: &IgnoreSources,

@@ -3,10 +3,8 @@
 use protocol::{ChangesetId, CheckState, PlanId, PlanState};
 
 use super::{BEFORE, NOW, OTHER, STATES, With, actor, prepared, running};
-use crate::answers::Unapplied;
-use crate::error::PlanError;
-use crate::plan::{Attempt, Record};
 use crate::state::{self, Extent, Step};
+use crate::{Attempt, PlanError, Record, Unapplied};
 
 /// The steps that can be refused, and what becomes of each by state: the next state, or why it is refused. `=` means that
 /// nothing happens.

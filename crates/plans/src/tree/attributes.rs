@@ -10,12 +10,10 @@ use serde::{Deserialize, Serialize};
 use super::error::TreeError;
 use super::resolve::Tree;
 use super::stat::{FileKind, FileStat};
-use crate::entry::MODE_MASK;
-use crate::path::RelPath;
+use crate::{MODE_MASK, RelPath};
 
 /// The most that the system has of names, and of one value.
 const LIMIT_BYTES: usize = 64 * 1024;
-/// What most files have no more than.
 const USUAL_BYTES: usize = 1024;
 /// Set-user-id, set-group-id and the sticky bit.
 const SPECIAL_BITS: u32 = 0o7000;
@@ -37,7 +35,6 @@ fn is_zero(bits: &u32) -> bool {
 }
 
 impl FileAttributes {
-    /// Whether it is more than an owner.
     pub(crate) fn is_special(&self) -> bool {
         self.special != 0 || !self.extended.is_empty()
     }
@@ -77,7 +74,6 @@ impl FileAttributes {
         })
     }
 
-    /// Gives all of it to something that is open, with these permissions.
     fn give(&self, open: impl AsFd, mode: u32) -> Result<(), Errno> {
         // The owner may write extended attributes of what is writable only.
         fchmod(&open, Mode::from_raw_mode(0o700))?;

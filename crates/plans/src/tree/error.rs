@@ -4,93 +4,44 @@ use std::io;
 
 use rustix::io::Errno;
 
-use crate::path::RelPath;
+use crate::RelPath;
 
-/// Something could not be done to a path of a tree.
 #[derive(Debug, thiserror::Error)]
 pub enum TreeError {
-    /// The tree itself cannot be opened.
     #[error("cannot open the directory {path}")]
     Root {
-        /// Where it is.
         path: String,
-        /// Why.
         #[source]
         source: io::Error,
     },
-    /// A directory on the way is a symlink, or is no longer in the tree.
     #[error("`{path}` leads through a symlink or out of the tree")]
-    LeadsOut {
-        /// The path.
-        path: String,
-    },
-    /// Nothing is there.
+    LeadsOut { path: String },
     #[error("`{path}` does not exist")]
-    NotFound {
-        /// The path.
-        path: String,
-    },
-    /// Something on the way is not a directory, or the path itself should be one and is not.
+    NotFound { path: String },
     #[error("`{path}` or what it is in is not a directory")]
-    NotADirectory {
-        /// The path.
-        path: String,
-    },
-    /// It is a directory, and a file was wanted.
+    NotADirectory { path: String },
     #[error("`{path}` is a directory")]
-    IsADirectory {
-        /// The path.
-        path: String,
-    },
-    /// It is a symlink, a pipe, a socket or a device, and a file was wanted.
+    IsADirectory { path: String },
     #[error("`{path}` is not a regular file")]
-    NotAFile {
-        /// The path.
-        path: String,
-    },
-    /// Something is there already.
+    NotAFile { path: String },
     #[error("`{path}` is there already")]
-    Exists {
-        /// The path.
-        path: String,
-    },
-    /// The directory has something in it.
+    Exists { path: String },
     #[error("the directory `{path}` is not empty")]
-    NotEmpty {
-        /// The path.
-        path: String,
-    },
-    /// The file system cannot exchange two files in one step.
+    NotEmpty { path: String },
     #[error("the file system of `{path}` cannot exchange two files in one step")]
-    CannotExchange {
-        /// The path.
-        path: String,
-    },
-    /// The file has more than was asked for at most.
+    CannotExchange { path: String },
     #[error("`{path}` is larger than {limit} bytes")]
-    TooLarge {
-        /// The path.
-        path: String,
-        /// The limit.
-        limit: u64,
-    },
-    /// The content to be written could not be read from where it comes from.
+    TooLarge { path: String, limit: u64 },
     #[error("the new content of `{path}` cannot be read")]
     Source {
-        /// The path.
         path: String,
-        /// Why.
         #[source]
         source: io::Error,
     },
-    /// Anything else.
     #[error("cannot {what} `{path}`")]
     Io {
-        /// What was being done.
         what: &'static str,
-        /// The path.
         path: String,
-        /// Why.
         #[source]
         source: io::Error,
     },

@@ -15,8 +15,7 @@ use super::error::TreeError;
 use super::resolve::Tree;
 use super::sparse::{FilePiece, next_piece};
 use super::stat::{FileKind, FileStat};
-use crate::entry::{Entry, LinkTarget};
-use crate::path::RelPath;
+use crate::{Entry, LinkTarget, RelPath};
 
 /// How much of a file is read at once: enough to make the calls cheap, little enough for a stack of readers.
 const READ_BYTES: usize = 128 * 1024;
@@ -215,7 +214,6 @@ impl Tree {
     }
 }
 
-/// What is in a directory that is open.
 pub(super) fn names_in(directory: impl AsFd) -> Result<Vec<(OsString, FileKind)>, Errno> {
     let mut found = Vec::new();
     for item in Dir::read_from(&directory)? {

@@ -10,7 +10,7 @@ use super::error::TreeError;
 use super::read::names_in;
 use super::resolve::Tree;
 use super::stat::FileKind;
-use crate::path::RelPath;
+use crate::RelPath;
 
 /// How deep a directory may be nested that is taken out whole. One descriptor is open per level; a path of the system
 /// that is as long as it can be has about two thousand names.

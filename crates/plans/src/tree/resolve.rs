@@ -9,13 +9,12 @@ use rustix::io::Errno;
 
 use super::error::TreeError;
 use super::stat::FileStat;
-use crate::path::RelPath;
+use crate::RelPath;
 
 /// How often a walk that the kernel gave up is tried again. It gives up when a rename somewhere came in between, which
 /// cannot go on for long; after that many the error is shown.
 const WALKS: u32 = 64;
 
-/// A tree of files.
 #[derive(Debug)]
 pub struct Tree {
     root: OwnedFd,
@@ -27,7 +26,6 @@ pub struct Tree {
 /// Which renames a file system is asked for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Renames {
-    /// Whatever is needed.
     Any,
     /// Only those that every file system has, see [`Tree::with_plain_renames`].
     Plain,
@@ -93,7 +91,6 @@ impl Tree {
         &self.path
     }
 
-    /// The descriptor of its root.
     #[must_use]
     pub fn root(&self) -> BorrowedFd<'_> {
         self.root.as_fd()

@@ -5,7 +5,6 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 
 use eventlog::{hole_end, is_zero};
 
-/// Takes content as it comes.
 pub trait ContentSink: Write {
     /// So many zeros, which need not be written.
     ///
@@ -22,7 +21,6 @@ impl ContentSink for Vec<u8> {
     }
 }
 
-/// A part of a file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum FilePiece<'a> {
     Data(&'a [u8]),
@@ -67,7 +65,6 @@ pub(crate) fn next_piece<'a>(
 /// A run of zeros is taken for a hole from this size on.
 const HOLE_FROM_BYTES: usize = 64 * 1024;
 
-/// Copies all of a file that is at its beginning.
 pub(crate) fn copy_all(mut from: &File, to: &mut dyn ContentSink) -> io::Result<()> {
     let mut buffer = vec![0; 2 * HOLE_FROM_BYTES];
     let mut at = 0;
@@ -96,7 +93,6 @@ impl<'a> SparseFile<'a> {
         }
     }
 
-    /// Says that this was all.
     pub(crate) fn finish(mut self) -> io::Result<()> {
         if self.ends_with_hole {
             let size = self.file.stream_position()?;

@@ -32,7 +32,6 @@ mod tests {
 
     use super::*;
 
-    /// How ext2, ext3 and ext4 name themselves.
     const EXT: i64 = 0xef53;
 
     #[test]

@@ -2,16 +2,13 @@
 
 use rustix::fs::{FileType, Stat};
 
-use crate::entry::MODE_MASK;
+use crate::MODE_MASK;
 
 /// What kind of thing is at a path.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum FileKind {
-    /// A regular file.
     File,
-    /// A directory.
     Directory,
-    /// A symlink.
     Symlink,
     /// A pipe, a socket or a device.
     Special,
@@ -21,7 +18,6 @@ pub enum FileKind {
 /// between, as far as the clock of the file system can tell.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct FileStat {
-    /// What kind of thing it is.
     pub kind: FileKind,
     /// How many bytes it has.
     pub size: u64,
@@ -33,9 +29,7 @@ pub struct FileStat {
     pub changed_ns: i128,
     /// The file system that it is on.
     pub device: u64,
-    /// Its number there.
     pub inode: u64,
-    /// How many names it has.
     pub links: u64,
 }
 

@@ -17,8 +17,7 @@ use super::error::TreeError;
 use super::resolve::{Renames, Tree};
 use super::sparse::{ContentSink, SparseFile};
 use super::stat::{FileKind, FileStat};
-use crate::entry::{Entry, LinkTarget, MODE_MASK};
-use crate::path::{BadPath, RelPath};
+use crate::{BadPath, Entry, LinkTarget, MODE_MASK, RelPath};
 
 /// How the name of a file begins that is not finished yet. It is there for the time of one write, and after a kill until
 /// somebody clears it away; it is no part of any tree.

@@ -2,19 +2,15 @@
 
 use std::io::Cursor;
 
-use crate::answers::{FileOperation, SeenFile};
-use crate::contents::TEXT_LIMIT_BYTES;
-use crate::entry::{Change, Entry, LinkTarget};
-use crate::error::PlanError;
-use crate::path::RelPath;
-use crate::tree::{FileKind, Tree, TreeError};
+use crate::{
+    Change, Entry, FileKind, FileOperation, LinkTarget, PlanError, RelPath, SeenFile, TEXT_LIMIT_BYTES, Tree,
+    TreeError,
+};
 
-/// The permissions of a new file.
 const NEW_FILE: u32 = 0o644;
 /// The permissions that let a file be executed.
 const EXECUTABLE: u32 = 0o111;
 
-/// What was done, and why it was not all.
 #[derive(Debug, Default)]
 pub(super) struct Performed {
     pub(super) changes: Vec<Change>,
@@ -69,7 +65,6 @@ fn change(path: RelPath, before: Option<Entry>, after: Option<Entry>) -> Change 
     }
 }
 
-/// Makes the directories that a path is in, and says which were made.
 fn make_parents(tree: &Tree, path: &RelPath, changes: &mut Vec<Change>) -> Result<(), PlanError> {
     for directory in path.ancestors() {
         match tree.stat(&directory).map_err(said(path))? {
