@@ -4,6 +4,7 @@
 //! version it saw, and if the stream has changed since, it is refused and gets the current head.
 //!
 //! - [`Commit`] writes heads and appends events of one or more streams, together or not at all.
+//! - [`Entity`] is a stream with a typed head: read, decided on, committed, and decided again on a conflict.
 //! - [`Log::read`] and [`Log::tail`] return the events of a stream: gapless, in order, each once.
 //! - [`Log::changes`] tells that something below a prefix has changed, for readers of many streams.
 //! - [`Log::remove`] removes whole streams; [`Log::drop_events`] removes the beginning of one.
@@ -29,6 +30,7 @@ mod bookmark;
 mod changes;
 mod commit;
 mod commit_through;
+mod entity;
 mod error;
 mod faults;
 mod file_lock;
@@ -60,11 +62,15 @@ pub use commit::{
     BODY_LIMIT_BYTES, COMMIT_LIMIT_ITEMS, Commit, CommitError, Committed, Durability, Event, Head, NewEvent,
     StoredHead, Write, json_body,
 };
+pub use entity::{
+    Change, Entity, EntityEvent, EntityRecord, MaybeConflict, NoEvent, ReadError, Unreadable, Updated,
+    retry_conflicts,
+};
 pub use error::{BackupError, LogError, OpenError};
 pub use faults::{Fault, Faults};
 pub use file_lock::{FileLock, Holder, Liveness, LockError, read_holder, start_time_ticks};
 pub use lease::{Lease, LeaseError};
-pub use log::{HeadCheck, Log};
+pub use log::{HeadCheck, HeadPages, Log};
 pub use names::{BadName, NAME_LIMIT_BYTES, Sequence, StreamId, Version};
 pub use postgres::PostgresOptions;
 pub use quarantine::Quarantined;

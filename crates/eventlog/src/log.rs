@@ -38,7 +38,31 @@ use crate::{
 pub type HeadCheck = fn(&StreamId, &Head) -> Option<String>;
 
 /// How many heads are held in memory at a time when all of a kind are read.
-const PAGE_HEADS: u32 = 256;
+const PAGE_HEADS: u32 = 1_000;
+
+/// The heads that a query finds, page by page; see [`Log::pages`].
+#[derive(Debug)]
+pub struct HeadPages {
+    log: Log,
+    /// `None` after the last page.
+    query: Option<HeadsQuery>,
+}
+
+impl HeadPages {
+    /// The next page, which is never empty; `None` after the last one. *Cancel safety*: if the future is dropped,
+    /// the same page comes next.
+    pub async fn next(&mut self) -> Result<Option<Vec<StoredHead>>, LogError> {
+        let Some(query) = &mut self.query else {
+            return Ok(None);
+        };
+        let page = self.log.heads(query.clone()).await?;
+        match page.last() {
+            Some(last) if page.len() >= query.limit as usize => query.after = Some(last.stream.clone()),
+            _ => self.query = None,
+        }
+        Ok(Some(page).filter(|page| !page.is_empty()))
+    }
+}
 
 /// A durable log. Clones refer to the same log.
 ///
@@ -191,23 +215,32 @@ impl Log {
         status: Option<&str>,
         mut look: impl FnMut(StoredHead),
     ) -> Result<(), LogError> {
-        let mut after = None;
-        loop {
-            let query = HeadsQuery {
-                kind: Arc::from(kind),
-                status: status.map(Arc::from),
-                order: HeadsOrder::OldestFirst,
-                after: after.take(),
-                limit: PAGE_HEADS,
-            };
-            let page = self.heads(query).await?;
-            let is_last = page.len() < PAGE_HEADS as usize;
-            after = page.last().map(|last| last.stream.clone());
+        let mut pages = self.pages(HeadsQuery {
+            kind: Arc::from(kind),
+            status: status.map(Arc::from),
+            order: HeadsOrder::OldestFirst,
+            after: None,
+            limit: PAGE_HEADS,
+        });
+        while let Some(page) = pages.next().await? {
             page.into_iter().for_each(&mut look);
-            if is_last {
-                return Ok(());
-            }
         }
+        Ok(())
+    }
+
+    /// The heads from where a query starts to the last one, in pages of as many as its limit.
+    pub fn pages(&self, query: HeadsQuery) -> HeadPages {
+        HeadPages {
+            log: self.clone(),
+            query: Some(query),
+        }
+    }
+
+    /// All heads of a kind (and status), ordered by stream name.
+    pub async fn all_heads(&self, kind: &str, status: Option<&str>) -> Result<Vec<StoredHead>, LogError> {
+        let mut all = Vec::new();
+        self.each_head(kind, status, |stored| all.push(stored)).await?;
+        Ok(all)
     }
 
     /// Passes on what was read from a head. If it couldn't be read, the head is quarantined: it stays in the log
