@@ -24,7 +24,7 @@ use crate::life::Life;
 use crate::mcp::Mcp;
 use crate::metrics::Metrics;
 use crate::options::Options;
-use crate::plans::{self, LateJobs, Watch};
+use crate::plans::{self, JobsSlot, Watch};
 use crate::processes;
 use crate::scratch::Scratch;
 use crate::server::stream_places;
@@ -59,7 +59,7 @@ pub(crate) struct App {
     pub(crate) plan_watch: Watch,
     pub(crate) kill: crate::plans::KillPoints,
     /// Keeps the jobs reachable for those that were made before them.
-    pub(crate) _late_jobs: LateJobs,
+    pub(crate) _jobs_slot: JobsSlot,
     /// The places for event streams.
     pub(crate) streams: Arc<Semaphore>,
     pub(crate) metrics: Metrics,
@@ -160,8 +160,8 @@ impl App {
             job_workers.chosen(),
         );
         let (plans, chosen_workers) = (plans?, chosen_workers.map_err(::jobs::OpenJobsError::from)?);
-        let late_jobs = LateJobs::default();
-        let plan_watch = late_jobs.watch(&plans, tasks, closing.scope());
+        let jobs_slot = JobsSlot::default();
+        let plan_watch = jobs_slot.watch(&plans, tasks, closing.scope());
         let access = jobs::SandboxAccess {
             sandboxes: Arc::new(plans.clone()),
             write_below: options.plans.write_below,
@@ -179,7 +179,7 @@ impl App {
                 &processes,
                 (for_commands.clone(), &environments),
                 (access, &job_inputs),
-                (&plan_watch, &late_jobs, kill.clone()),
+                (&plan_watch, &jobs_slot, kill.clone()),
                 tools,
             ),
             plans::untouched(&plans, durable.home_id),
@@ -255,7 +255,7 @@ impl App {
             mcp,
             plan_watch,
             kill,
-            _late_jobs: late_jobs,
+            _jobs_slot: jobs_slot,
             streams: Arc::new(Semaphore::new(stream_places(
                 options.streams,
                 process::raise_open_files(),

@@ -49,7 +49,6 @@ pub struct ApplyRequest {
     pub seen: Vec<ManifestId>,
     pub by: Actor,
     pub run: Run,
-    /// Also make a git commit of just these paths.
     pub commit: Option<CommitPlans>,
 }
 
@@ -78,10 +77,23 @@ pub struct LandingOutcome {
     pub notes: Vec<String>,
 }
 
+impl LandingOutcome {
+    pub(crate) fn new(kind: OutcomeKind, plans: Vec<Plan>) -> Self {
+        Self {
+            kind,
+            plans,
+            paths: Vec::new(),
+            conflicts: Vec::new(),
+            commit: None,
+            commit_failed: None,
+            notes: Vec::new(),
+        }
+    }
+}
+
 /// What to do with an apply or undo that was left half-way.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Repair {
-    /// Finish it or take it back.
     Recover,
     /// The same; if neither is possible, set it aside, and keep everything that it holds.
     Abort,
@@ -89,7 +101,6 @@ pub enum Repair {
 
 #[derive(Clone, Debug)]
 pub struct Repaired {
-    /// What became of the landing.
     pub end: RepairEnd,
     pub rescued: Vec<Rescued>,
     /// The paths that stay as the landing wanted them, if it was set aside.
@@ -102,7 +113,6 @@ pub enum RepairEnd {
     Nothing,
     Finished,
     TakenBack,
-    /// It is still half-way.
     Stuck(StuckLanding),
     SetAside(StuckLanding),
 }
@@ -119,9 +129,7 @@ pub struct RestoreRequest {
 /// What becomes of something that is where rescued content is to go.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Occupied {
-    /// It stays, and nothing is restored.
     Refuse,
-    /// It is rescued in turn.
     Swap,
 }
 
@@ -132,7 +140,6 @@ pub struct Restored {
     pub replaced: Option<Rescued>,
 }
 
-/// A path that was or would be changed.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct OutcomePath {
     pub path: RelPath,
@@ -142,7 +149,6 @@ pub struct OutcomePath {
     pub merged: bool,
 }
 
-/// A write to a sandbox.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum FileOperation {
     /// Writes a file; directories on the way are made.
@@ -160,20 +166,25 @@ pub enum FileOperation {
         replace: String,
     },
     /// Deletes a file, a symlink, or a directory with all that is in it.
-    Delete { path: RelPath },
+    Delete {
+        path: RelPath,
+    },
     /// Gives a file or a directory another path. Nothing may be there.
-    Rename { from: RelPath, path: RelPath },
-    /// Makes a symlink, or points one elsewhere.
+    Rename {
+        from: RelPath,
+        path: RelPath,
+    },
     Symlink {
         path: RelPath,
         /// Where it points. It may not lead out of the workspace.
         target: String,
     },
-    /// Lets a file be executed, or not.
-    Chmod { path: RelPath, executable: bool },
+    Chmod {
+        path: RelPath,
+        executable: bool,
+    },
 }
 
-/// What somebody saw at a path.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum SeenFile {
     Nothing,
@@ -201,7 +212,6 @@ pub struct FilesChanged {
     pub stopped_by: Option<crate::error::PlanError>,
 }
 
-/// What is at a path of a sandbox.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum FileFound {
     File {
@@ -231,29 +241,16 @@ pub struct Forgotten {
     pub bytes: u64,
 }
 
-/// A moment in the life of a plan.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Moment {
-    /// The place of its event.
     pub sequence: Sequence,
     /// When it was, in milliseconds since 1970.
     pub at_ms: i64,
-    /// What happened, in one word.
     pub event: String,
     /// Who did it; may be empty.
     pub actor: String,
     /// What is to be said of it, in one line; may be empty.
     pub text: String,
-}
-
-/// A command that is about to run in a sandbox.
-#[derive(Clone, Debug)]
-pub struct NewCommandRun {
-    pub actor: Actor,
-    /// With what: `shell` or `check`.
-    pub tool: String,
-    pub reason: String,
-    pub job: Option<String>,
 }
 
 /// A command may run in a sandbox. It must be followed by [`Plans::leave`] when nothing of it runs any more; if the

@@ -4,16 +4,50 @@ use eventlog::UnixMs;
 use protocol::{ChangesetId, ChangesetState, PlanId};
 use serde::{Deserialize, Serialize};
 
-use crate::{Actor, Recorded};
+use crate::{Actor, Recorded, Running, Unrecorded};
 
+/// Who makes changes, with what and why: of a changeset, and of a command whose changes become one.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct NewChangeset {
+pub struct Attribution {
     pub actor: Actor,
-    /// With what the changes are made: `shell`, `api`, `merge` or the name of a tool.
+    /// `shell`, `check`, `api`, `merge` or the name of a tool.
     pub tool: String,
     pub reason: String,
-    /// The job whose changes they are.
     pub job: Option<String>,
+}
+
+impl Attribution {
+    /// What was found in a sandbox without a trace of who made it.
+    pub(crate) fn unknown(tool: &str, reason: &str) -> Self {
+        Self {
+            actor: Actor::from("unknown"),
+            tool: tool.to_owned(),
+            reason: reason.to_owned(),
+            job: None,
+        }
+    }
+}
+
+impl From<&Running> for Attribution {
+    fn from(running: &Running) -> Self {
+        Self {
+            actor: Actor::clone(&running.actor),
+            tool: running.tool.clone(),
+            reason: running.reason.clone(),
+            job: running.job.clone(),
+        }
+    }
+}
+
+impl From<Unrecorded> for Attribution {
+    fn from(failed: Unrecorded) -> Self {
+        Self {
+            actor: failed.actor,
+            tool: failed.tool,
+            reason: failed.reason,
+            job: failed.job,
+        }
+    }
 }
 
 /// A changeset, as the log has it. It is the body of the changeset's head.
@@ -25,12 +59,10 @@ pub struct ChangesetRecord {
     pub actor: Actor,
     pub tool: String,
     pub reason: String,
-    /// The job whose changes they are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
     pub started_at: UnixMs,
     pub state: ChangesetState,
-    /// How many changes it has.
     pub entries: u64,
 }
 

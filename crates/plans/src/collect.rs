@@ -5,67 +5,67 @@ use std::path::Path;
 use std::sync::Arc;
 use std::{fs, io};
 
+use eventlog::EntityRecord;
 use protocol::{CollectedSandbox, PlanId, PlanState, PlansCollected};
 
 use crate::inner::{PlansInner, base_error, blocking};
 use crate::plan_worker::sandbox_directory;
-use crate::streams::{self, PLAN_KIND};
-use crate::{CollectMode, GcPolicy, Plan, PlanError, Run, store};
+use crate::{CollectMode, GcPolicy, Plan, PlanError, PlanRecord, Plans, Run, store};
 
-/// Collects. What has unapplied work in it is never touched, whatever its age.
-pub(crate) async fn collect(inner: &Arc<PlansInner>, policy: GcPolicy) -> Result<PlansCollected, PlanError> {
-    let now = inner.time.now();
-    let mut collected = PlansCollected::default();
-    let mut needed = HashSet::new();
-    for plan in own_plans(inner).await? {
-        if !plan.record.has_sandbox {
-            continue;
+impl Plans {
+    /// Takes away sandboxes that nobody needs, and bases that no sandbox stands on. A sandbox with unapplied work is
+    /// never touched, whatever its age. If the future is dropped, the rest is collected the next time.
+    pub async fn collect(&self, policy: GcPolicy) -> Result<PlansCollected, PlanError> {
+        let inner = &self.inner;
+        let now = inner.time.now();
+        let mut collected = PlansCollected::default();
+        let mut needed = HashSet::new();
+        for plan in own_plans(inner).await? {
+            if !plan.record.has_sandbox {
+                continue;
+            }
+            let is_over = is_over(&plan);
+            let is_old = now.since(plan.record.changed_at) >= policy.older_than;
+            if is_over && is_old && plan.record.running.is_empty() && plan.record.landing.is_none() {
+                let bytes = match policy.run {
+                    Run::Dry => size(inner, &plan).await?,
+                    Run::Real => take_away(inner, plan.id).await?,
+                };
+                collected
+                    .sandboxes
+                    .push(CollectedSandbox { plan: plan.id, bytes });
+                collected.bytes += bytes;
+                continue;
+            }
+            if !is_over && plan.record.files > 0 {
+                collected.kept.push(plan.id);
+            }
+            needed.insert(plan.record.base);
         }
-        let is_over = is_over(&plan);
-        let is_old = now.since(plan.record.changed_at) >= policy.older_than;
-        if is_over && is_old && plan.record.running.is_empty() && plan.record.landing.is_none() {
-            let bytes = match policy.run {
-                Run::Dry => size(inner, &plan).await?,
-                Run::Real => take_away(inner, plan.id).await?,
-            };
-            collected
-                .sandboxes
-                .push(CollectedSandbox { plan: plan.id, bytes });
-            collected.bytes += bytes;
-            continue;
+        // A plan that cannot be read stands on a base that nobody knows.
+        let is_quarantined = |head: &eventlog::Quarantined| &*head.kind == PlanRecord::KIND;
+        if inner.log.quarantined().iter().any(is_quarantined) {
+            return Ok(collected);
         }
-        if !is_over && plan.record.files > 0 {
-            collected.kept.push(plan.id);
-        }
-        needed.insert(plan.record.base);
+        let bases = inner.bases.clone();
+        let mode = match policy.run {
+            Run::Dry => CollectMode::DryRun,
+            Run::Real => CollectMode::Remove,
+        };
+        let freed = blocking(move || bases.collect(&needed, mode)).await?;
+        let freed = freed.map_err(|error| base_error(&error))?;
+        collected.bases = freed.images.len() as u64;
+        collected.bytes += freed.bytes;
+        Ok(collected)
     }
-    // A plan that cannot be read stands on a base that nobody knows.
-    let is_quarantined = |head: &eventlog::Quarantined| &*head.kind == PLAN_KIND;
-    if inner.log.quarantined().iter().any(is_quarantined) {
-        return Ok(collected);
-    }
-    let bases = inner.bases.clone();
-    let mode = match policy.run {
-        Run::Dry => CollectMode::DryRun,
-        Run::Real => CollectMode::Remove,
-    };
-    let freed = blocking(move || bases.collect(&needed, mode)).await?;
-    let freed = freed.map_err(|error| base_error(&error))?;
-    collected.bases = freed.images.len() as u64;
-    collected.bytes += freed.bytes;
-    Ok(collected)
 }
 
 /// The plans of this home that are not over, or still have a sandbox on the disk. The others are not even read: there
 /// may be years of them.
 pub(crate) async fn own_plans(inner: &PlansInner) -> Result<Vec<Plan>, PlanError> {
     let mut plans = BTreeMap::new();
-    let of = |state: PlanState| store::heads(&inner.log, PLAN_KIND, Some(state.as_str()));
-    let (open, sealed) = tokio::try_join!(of(PlanState::Open), of(PlanState::Sealed))?;
-    for stored in open.iter().chain(&sealed) {
-        if let Some(plan) = inner.log.readable(stored, streams::plan_of(stored)) {
-            plans.insert(plan.id, plan);
-        }
+    for plan in store::plans_in(&inner.log, &[PlanState::Open, PlanState::Sealed]).await? {
+        plans.insert(plan.id, plan);
     }
     for id in with_directory(inner).await? {
         if plans.contains_key(&id) {
@@ -89,10 +89,7 @@ async fn with_directory(inner: &PlansInner) -> Result<Vec<PlanId>, PlanError> {
         let names = fs::read_dir(&sandboxes)?.map(|entry| Ok(entry?.file_name()));
         names.collect::<io::Result<Vec<_>>>()
     });
-    let names = listed.await?.map_err(|source| PlanError::Io {
-        what: "listing the sandboxes".to_owned(),
-        source,
-    })?;
+    let names = listed.await?.map_err(PlanError::io("listing the sandboxes"))?;
     let ids = names.iter().filter_map(|name| name.to_str()?.parse().ok());
     Ok(ids.collect())
 }

@@ -9,7 +9,7 @@ use protocol::{ChangesetId, PlanId};
 
 use crate::inner::PlansInner;
 use crate::plan_worker::RecordTo;
-use crate::{Actor, Change, NewChangeset, PlanError, Recorded};
+use crate::{Actor, Attribution, Change, PlanError, Recorded};
 
 /// A plan, as one actor works in it. Clones are the same.
 #[derive(Clone, Debug)]
@@ -35,11 +35,8 @@ impl PlanExecutionContext {
 
     /// Starts a changeset, which is the actor's current one from then on. *Cancel safety*: dropped half-way, it may or
     /// may not be started.
-    ///
-    /// # Errors
-    /// The plan takes no changes.
     pub async fn start_changeset(&self, tool: &str, reason: &str) -> Result<ChangesetHandle, PlanError> {
-        let new = NewChangeset {
+        let new = Attribution {
             actor: Arc::clone(&self.actor),
             tool: tool.to_owned(),
             reason: reason.to_owned(),
@@ -82,9 +79,6 @@ impl ChangesetHandle {
     }
 
     /// It takes no more. *Cancel safety*: dropped half-way, it may or may not be closed.
-    ///
-    /// # Errors
-    /// The log failed.
     pub async fn close(&self) -> Result<(), PlanError> {
         let id = self.id;
         self.inner

@@ -3,13 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use eventlog::{Commit, CommitError, Write};
+use eventlog::MaybeConflict;
 use kernel::Deadline;
 use protocol::PlanId;
 
 use crate::plan_worker::CaptureTokens;
-use crate::streams::{self, PlanEvent};
-use crate::{Actor, Plan, PlanError, Plans, Unapplied, state, store};
+use crate::{Actor, Plan, PlanError, Plans, Unapplied, state};
 
 /// How long a plan that is given up waits for a landing that is being carried out.
 const LANDING_WAIT: Duration = Duration::from_secs(30);
@@ -21,9 +20,6 @@ const FILES_GONE_WITHIN: Duration = Duration::from_secs(2);
 impl Plans {
     /// Gives a plan up. If its work is given up too, nothing of it is looked at any more, and a capture that is on its way is
     /// called off.
-    ///
-    /// # Errors
-    /// A command runs in it, it is applied, or it has work that is to be kept.
     pub async fn discard(
         &self,
         plan: PlanId,
@@ -31,7 +27,7 @@ impl Plans {
         seen: Option<u64>,
         work: Unapplied,
     ) -> Result<Plan, PlanError> {
-        let called_off = (work == Unapplied::GiveUp).then(|| CaptureTokens::hold(&self.inner.captures, plan));
+        let hold = (work == Unapplied::GiveUp).then(|| CaptureTokens::hold(&self.inner.captures, plan));
         let mut tries = 0..DISCARD_TRIES;
         loop {
             let found = self.get(plan).await?;
@@ -47,7 +43,7 @@ impl Plans {
                 // A landing may have begun since.
                 Err(PlanError::Busy { .. }) if work == Unapplied::GiveUp && tries.next().is_some() => {}
                 discarded => {
-                    drop(called_off);
+                    drop(hold);
                     if discarded.is_ok() && work == Unapplied::GiveUp {
                         self.see_files_go(plan).await;
                     }
@@ -61,37 +57,28 @@ impl Plans {
     /// back, it removes the sandbox.
     ///
     /// *Cancel safety*: dropped half-way, it may or may not be given up.
-    ///
-    /// # Errors
-    /// It is applied, or was left in the middle of that.
     pub async fn discard_of_gone(&self, id: PlanId, by: Actor, seen: Option<u64>) -> Result<Plan, PlanError> {
-        let log = &self.inner.log;
-        for _ in 0..DISCARD_TRIES {
-            let mut plan = store::plan(log, id).await?;
+        let discarded = Plan::update(&self.inner.log, id, DISCARD_TRIES, |plan| {
+            let plan = plan.ok_or(PlanError::NotFound(id))?;
             let actual = plan.version.get();
             if seen.is_some_and(|seen| seen != actual) {
                 return Err(PlanError::Stale { plan: id, actual });
             }
+            let mut record = plan.record.clone();
             // They ended with that daemon, and nobody will ask what they changed.
-            plan.record.running.clear();
+            record.running.clear();
             let now = self.inner.time.now();
-            let (next, events) = state::discard(id, &plan.record, &by, Unapplied::GiveUp, now)?;
-            let write = Write {
-                stream: streams::plan_stream(id)?,
-                expected: plan.version,
-                head: Some(streams::plan_head(&next)?),
-                events: events.iter().map(PlanEvent::to_event).collect::<Result<_, _>>()?,
-            };
-            match log.commit(Commit::one(write)).await {
-                Ok(_) => return store::plan(log, id).await,
-                Err(CommitError::Conflict { .. }) => {}
-                Err(error) => return Err(error.into()),
-            }
+            let (record, events) = state::discard(id, &record, &by, Unapplied::GiveUp, now)?;
+            Ok(Some(eventlog::Change {
+                record,
+                events,
+                also: Vec::new(),
+            }))
+        });
+        match discarded.await {
+            Err(error) if error.is_conflict() => Err(PlanError::moving(id)),
+            discarded => discarded?.entity().ok_or(PlanError::NotFound(id)),
         }
-        Err(PlanError::Busy {
-            plan: id,
-            by: "it is being changed by somebody else all the time".to_owned(),
-        })
     }
 
     /// Waits a moment for the files of a plan that was given up: most are gone at once, and whoever comes next has their room.

@@ -22,7 +22,6 @@ pub enum Entry {
         mode: u32,
     },
     Symlink {
-        /// Where it points, as it stands in the link.
         target: LinkTarget,
     },
     /// A directory. It is there so that an empty one is not lost; what is in it has entries of its own.
@@ -56,7 +55,6 @@ pub enum ChangeKind {
     /// It is at another path, and perhaps has another content.
     Rename,
     Chmod,
-    /// A symlink was made or points elsewhere.
     Symlink,
 }
 

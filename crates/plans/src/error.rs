@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use eventlog::{BlobError, CommitError, LogError};
+use eventlog::{BadName, BlobError, CommitError, LogError, MaybeConflict, ReadError, Unreadable};
 use protocol::{ChangesetId, CheckState, HomeId, PlanId, PlanState, RescuedId, WorkspaceId};
 
 use crate::{BadPath, SandboxError};
@@ -113,6 +113,18 @@ pub enum PlanError {
 }
 
 impl PlanError {
+    /// A failure of the system, with what was being done.
+    pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        let what = what.into();
+        move |source| Self::Io { what, source }
+    }
+
+    /// Somebody else is always a step ahead.
+    pub(crate) fn moving(plan: PlanId) -> Self {
+        let by = "it is being changed by somebody else all the time".to_owned();
+        Self::Busy { plan, by }
+    }
+
     /// Whether the database is away, or has just come back: the same may go well a little later.
     #[must_use]
     pub fn is_outage(&self) -> bool {
@@ -132,6 +144,36 @@ impl PlanError {
             Self::Log(error) => error.may_be_made(),
             Self::Commit(error) => error.may_be_made(),
             _ => false,
+        }
+    }
+}
+
+impl MaybeConflict for PlanError {
+    fn is_conflict(&self) -> bool {
+        matches!(self, Self::Commit(CommitError::Conflict { .. }))
+    }
+}
+
+impl From<BadName> for PlanError {
+    fn from(bad: BadName) -> Self {
+        Self::Commit(bad.into())
+    }
+}
+
+impl From<Unreadable> for PlanError {
+    fn from(Unreadable { stream, source }: Unreadable) -> Self {
+        Self::Unreadable {
+            stream: stream.to_string(),
+            source,
+        }
+    }
+}
+
+impl From<ReadError> for PlanError {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Unreadable(unreadable) => unreadable.into(),
+            ReadError::Log(error) => error.into(),
         }
     }
 }

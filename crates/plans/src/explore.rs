@@ -3,9 +3,12 @@
 //! Everything goes through the descriptor of the sandbox's root; see [`Tree`]. All of it blocks.
 
 use std::ops::ControlFlow;
+use std::os::unix::ffi::OsStrExt;
 
 use crate::sandbox::is_own;
-use crate::{FileKind, IgnoreRules, PlanError, RelPath, Sandbox, Tree, TreeError};
+use crate::{
+    Entry, FileFound, FileKind, IgnoreRules, PlanError, RelPath, Sandbox, TEXT_LIMIT_BYTES, Tree, TreeError,
+};
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum WalkOver {
@@ -33,9 +36,6 @@ impl Explorer<'_, '_> {
     /// Walks over a directory, or the root, in the order of names: each directory before what is in it. A path that is a
     /// file is all there is to see then. Pipes, sockets and devices are passed over, and what must not be read, and what
     /// is git's or ours. What appears or goes away meanwhile may be seen or not.
-    ///
-    /// # Errors
-    /// There is nothing at the path, or something cannot be read.
     pub fn walk(
         &mut self,
         below: Option<&RelPath>,
@@ -110,10 +110,7 @@ impl Explorer<'_, '_> {
     fn is_ignored(&mut self, path: &RelPath, is_directory: bool) -> Result<bool, PlanError> {
         self.rules
             .is_ignored(path, is_directory)
-            .map_err(|source| PlanError::Io {
-                what: "reading what is ignored".to_owned(),
-                source,
-            })
+            .map_err(PlanError::io("reading what is ignored"))
     }
 }
 
@@ -127,10 +124,7 @@ pub(crate) fn explore<R>(
         seen = look.take().map(|look| look(&mut Explorer { tree, rules }));
         Ok(())
     });
-    looked.map_err(|source| PlanError::Io {
-        what: "reading what is ignored".to_owned(),
-        source,
-    })?;
+    looked.map_err(PlanError::io("reading what is ignored"))?;
     seen.ok_or(PlanError::Closing)
 }
 
@@ -149,5 +143,46 @@ fn refused(path: Option<&RelPath>, error: &TreeError) -> PlanError {
     PlanError::FileRefused {
         path: path.map(ToString::to_string).unwrap_or_default(),
         why: error.to_string(),
+    }
+}
+
+/// What is at a path, or at the root. It blocks.
+pub(crate) fn read(tree: &Tree, path: Option<&RelPath>) -> Result<FileFound, PlanError> {
+    let said = |error: TreeError| {
+        let path = path.map(ToString::to_string).unwrap_or_default();
+        match error.is_absence() {
+            true => PlanError::FileNotFound { path },
+            false => PlanError::FileRefused {
+                path,
+                why: error.to_string(),
+            },
+        }
+    };
+    if let Some(path) = path {
+        match tree.file(path, TEXT_LIMIT_BYTES) {
+            Ok((entry, content)) => return Ok(FileFound::File { entry, content }),
+            Err(TreeError::IsADirectory { .. } | TreeError::NotAFile { .. }) => {}
+            Err(error) => return Err(said(error)),
+        }
+        if let Some(Entry::Symlink { target }) = tree.entry(path).map_err(said)? {
+            return Ok(FileFound::Symlink {
+                target: target.0.into_vec(),
+            });
+        }
+    }
+    let mut names: Vec<String> = tree.list(path).map_err(said)?.into_iter().map(shown).collect();
+    names.sort();
+    Ok(FileFound::Directory { names })
+}
+
+/// A name, with a slash if it is a directory.
+fn shown((name, kind): (std::ffi::OsString, FileKind)) -> String {
+    let name = match RelPath::from_bytes(name.as_bytes()) {
+        Ok(path) => path.to_string(),
+        Err(_) => name.to_string_lossy().into_owned(),
+    };
+    match kind {
+        FileKind::Directory => format!("{name}/"),
+        FileKind::File | FileKind::Symlink | FileKind::Special => name,
     }
 }

@@ -5,60 +5,84 @@ use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use eventlog::{BlobId, HeadsOrder, HeadsQuery};
+use eventlog::{BlobId, EntityRecord, HeadsOrder, HeadsQuery};
 use protocol::{PlanId, PlanState};
 
 use crate::collect::own_plans;
 use crate::inner::{PlansInner, base_error, blocking};
 use crate::landing_queue::{OldLandings, forget_landings};
-use crate::streams::{self, PLAN_KIND};
-use crate::{Actor, Forgotten, Plan, PlanError, store};
+use crate::{Actor, Forgotten, Plan, PlanError, PlanRecord, Plans, store};
 
 /// How long a plan stays after it is over, whatever room its contents take: so long an undo is possible for sure.
 const KEPT_AT_LEAST: Duration = Duration::from_secs(24 * 60 * 60);
 /// How many plans are read, and forgotten, at a time.
 const PAGE: u32 = 64;
-/// Who forgets what is old.
 const UPKEEP: &str = "upkeep";
 
-pub(crate) async fn forget(
-    inner: &Arc<PlansInner>,
-    id: PlanId,
-    by: Actor,
-    seen: Option<u64>,
-) -> Result<Forgotten, PlanError> {
-    must_have_no_children(inner, id).await?;
-    let remains = inner
-        .at_plan(id, move |worker| Box::pin(worker.forget_plan(by, seen)))
-        .await?;
-    let mut contents = remains.contents;
-    let only = HashSet::from([id]);
-    contents.extend(forget_landings(inner, OldLandings::Of(&only)).await?);
-    let base_bytes = drop_bases_with(inner, contents.clone()).await?;
-    let contents: Vec<BlobId> = contents.into_iter().collect();
-    inner.log.unpin_blobs(&contents).await?;
-    let collected = inner.log.collect_blobs().await?;
-    inner.log.compact().await?;
-    Ok(Forgotten {
-        plans: 1,
-        bytes: remains.sandbox_bytes + base_bytes + collected.stored_bytes,
-    })
+impl Plans {
+    /// Forgets a plan that is over, for good: what was changed in it, the contents that nobody else has, and what an
+    /// apply of it did. It can no longer be undone. Refused if it is open or sealed, if something runs in it, or if an
+    /// open plan merges into it. If the future is dropped, it can be forgotten again.
+    pub async fn forget(&self, id: PlanId, by: Actor, seen: Option<u64>) -> Result<Forgotten, PlanError> {
+        let inner = &self.inner;
+        must_have_no_children(inner, id).await?;
+        let gone = inner
+            .at_plan(id, move |worker| Box::pin(worker.forget_plan(by, seen)))
+            .await?;
+        let mut contents = gone.contents;
+        let only = HashSet::from([id]);
+        contents.extend(forget_landings(inner, OldLandings::Of(&only)).await?);
+        let base_bytes = drop_bases_with(inner, contents.clone()).await?;
+        let contents: Vec<BlobId> = contents.into_iter().collect();
+        inner.log.unpin_blobs(&contents).await?;
+        let collected = inner.log.collect_blobs().await?;
+        inner.log.compact().await?;
+        Ok(Forgotten {
+            plans: 1,
+            bytes: gone.sandbox_bytes + base_bytes + collected.stored_bytes,
+        })
+    }
+
+    /// Forgets plans that are over for longer than the settings allow, and the oldest ones as long as all contents take
+    /// more room than they allow. Plans that are open, sealed or undone have work in them that is nowhere else, and
+    /// stay. If the future is dropped, the rest is forgotten the next time.
+    pub async fn forget_old(&self) -> Result<Forgotten, PlanError> {
+        let inner = &self.inner;
+        let mut forgotten = Forgotten::default();
+        for state in [PlanState::Discarded, PlanState::Applied] {
+            let is_old = |plan: &Plan| is_over_for(inner, plan, inner.settings.keep_for);
+            forget_oldest(inner, state, is_old, u64::MAX, &mut forgotten).await?;
+        }
+        forget_landings(inner, OldLandings::All).await?;
+        // What is discarded can never be applied, so it goes before what can still be undone.
+        for state in [PlanState::Discarded, PlanState::Applied] {
+            loop {
+                let collected = inner.log.collect_blobs().await?;
+                forgotten.bytes += collected.stored_bytes;
+                if inner.log.sizes().await?.blob_bytes <= inner.settings.keep_bytes {
+                    return Ok(forgotten);
+                }
+                let may_go = |plan: &Plan| plan.record.entries > 0 && is_over_for(inner, plan, KEPT_AT_LEAST);
+                let before = forgotten.plans;
+                forget_oldest(inner, state, may_go, u64::from(PAGE), &mut forgotten).await?;
+                forget_landings(inner, OldLandings::All).await?;
+                if forgotten.plans == before {
+                    break;
+                }
+            }
+        }
+        Ok(forgotten)
+    }
 }
 
 /// A plan that others merge into is not forgotten before them.
 async fn must_have_no_children(inner: &PlansInner, id: PlanId) -> Result<(), PlanError> {
-    for state in [PlanState::Open, PlanState::Sealed] {
-        for stored in store::heads(&inner.log, PLAN_KIND, Some(state.as_str())).await? {
-            let Some(child) = inner.log.readable(&stored, streams::plan_of(&stored)) else {
-                continue;
-            };
-            if child.record.facts.parent == Some(id) {
-                return Err(PlanError::Busy {
-                    plan: id,
-                    by: format!("{} merges into it; apply or discard that one first", child.id),
-                });
-            }
-        }
+    let open = store::plans_in(&inner.log, &[PlanState::Open, PlanState::Sealed]).await?;
+    if let Some(child) = open.iter().find(|child| child.record.facts.parent == Some(id)) {
+        return Err(PlanError::Busy {
+            plan: id,
+            by: format!("{} merges into it; apply or discard that one first", child.id),
+        });
     }
     Ok(())
 }
@@ -79,35 +103,6 @@ async fn drop_bases_with(inner: &PlansInner, contents: BTreeSet<BlobId>) -> Resu
     dropped.map_err(|error| base_error(&error))
 }
 
-/// Forgets plans that are over for longer than is wanted; and the oldest ones, as long as all contents take more room than
-/// is wanted. Plans that are open, sealed or undone have work in them that is nowhere else, and stay.
-pub(crate) async fn forget_old(inner: &Arc<PlansInner>) -> Result<Forgotten, PlanError> {
-    let mut forgotten = Forgotten::default();
-    for state in [PlanState::Discarded, PlanState::Applied] {
-        let is_old = |plan: &Plan| is_over_for(inner, plan, inner.settings.keep_for);
-        forget_oldest(inner, state, is_old, u64::MAX, &mut forgotten).await?;
-    }
-    forget_landings(inner, OldLandings::All).await?;
-    // What is discarded can never be applied, so it goes before what can still be undone.
-    for state in [PlanState::Discarded, PlanState::Applied] {
-        loop {
-            let collected = inner.log.collect_blobs().await?;
-            forgotten.bytes += collected.stored_bytes;
-            if inner.log.sizes().await?.blob_bytes <= inner.settings.keep_bytes {
-                return Ok(forgotten);
-            }
-            let may_go = |plan: &Plan| plan.record.entries > 0 && is_over_for(inner, plan, KEPT_AT_LEAST);
-            let before = forgotten.plans;
-            forget_oldest(inner, state, may_go, u64::from(PAGE), &mut forgotten).await?;
-            forget_landings(inner, OldLandings::All).await?;
-            if forgotten.plans == before {
-                break;
-            }
-        }
-    }
-    Ok(forgotten)
-}
-
 fn is_over_for(inner: &PlansInner, plan: &Plan, long: Duration) -> bool {
     inner.time.now().since(plan.record.changed_at) >= long
 }
@@ -120,19 +115,18 @@ async fn forget_oldest(
     limit: u64,
     forgotten: &mut Forgotten,
 ) -> Result<(), PlanError> {
-    let (mut after, mut left) = (None, limit);
-    loop {
-        let query = HeadsQuery {
-            kind: Arc::from(PLAN_KIND),
-            status: Some(Arc::from(state.as_str())),
-            order: HeadsOrder::OldestFirst,
-            after: after.take(),
-            limit: PAGE,
-        };
-        let page = inner.log.heads(query).await?;
+    let mut left = limit;
+    let mut pages = inner.log.pages(HeadsQuery {
+        kind: PlanRecord::KIND.into(),
+        status: Some(state.as_str().into()),
+        order: HeadsOrder::OldestFirst,
+        after: None,
+        limit: PAGE,
+    });
+    while let Some(page) = pages.next().await?.filter(|_| left > 0) {
         let mut gone = HashSet::new();
         for stored in &page {
-            let Some(plan) = inner.log.readable(stored, streams::plan_of(stored)) else {
+            let Ok(plan) = Plan::of_head(&inner.log, stored) else {
                 continue;
             };
             if plan.record.facts.home != inner.home_id || !may_go(&plan) || left == 0 {
@@ -162,9 +156,6 @@ async fn forget_oldest(
         if !gone.is_empty() {
             forget_landings(inner, OldLandings::Of(&gone)).await?;
         }
-        if page.len() < PAGE as usize || left == 0 {
-            return Ok(());
-        }
-        after = page.last().map(|stored| stored.stream.clone());
     }
+    Ok(())
 }

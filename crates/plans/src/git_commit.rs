@@ -33,7 +33,6 @@ const SAID_CHARACTERS: usize = 2000;
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Author {
     pub name: String,
-    /// The mail address.
     pub email: String,
 }
 
@@ -71,9 +70,6 @@ pub enum GitCommitError {
 
 /// Whether a commit could be made now: it is a repository, nothing is going on in it, and git knows whom a commit is by.
 /// It blocks.
-///
-/// # Errors
-/// Says what is in the way.
 pub(crate) fn may_commit(root: &Path) -> Result<(), GitCommitError> {
     let git = Git { root };
     let directory = git.directory()?;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use eventlog::{Log, WallClock};
+use eventlog::{Log, UnixMs, WallClock};
 use kernel::{Clock, Scope};
 use protocol::{HomeId, PlanId, WorkspaceId};
 
@@ -21,12 +21,15 @@ use crate::plan_worker::{CaptureTokens, CommandRuns, OpenSandboxes, PlanWorker};
 use crate::recovery_list::Recovering;
 use crate::rescued::Shelf;
 use crate::root_check::RootChecks;
+use crate::state::Step as PlanStep;
 use crate::workers::{Closed, Workers};
 use crate::workspaces::Registry;
-use crate::{Base, Bases, LandingSteps, ManifestId, PlanError, PlansSettings, Strategies, StuckLanding};
+use crate::{
+    Base, Bases, LandingSteps, ManifestId, Plan, PlanError, PlanRecord, PlansSettings, Strategies,
+    StuckLanding,
+};
 
-/// A piece of work at a worker.
-pub(crate) type Doing<'a, R> = Pin<Box<dyn Future<Output = Result<R, PlanError>> + Send + 'a>>;
+pub(crate) type BoxFuture<'a, R> = Pin<Box<dyn Future<Output = Result<R, PlanError>> + Send + 'a>>;
 
 /// A worker that does nothing as long as this is there.
 #[derive(Debug)]
@@ -47,7 +50,7 @@ pub(crate) struct PlansInner {
     pub(crate) strategies: Strategies,
     pub(crate) contents: LogContents,
     pub(crate) overlaps: OverlapIndex,
-    pub(crate) looks: RootChecks,
+    pub(crate) root_checks: RootChecks,
     pub(crate) waiting: Waiting,
     pub(crate) steps: LandingSteps,
     pub(crate) tasks: Tasks,
@@ -59,47 +62,35 @@ pub(crate) struct PlansInner {
     pub(crate) landing_queues: Workers<WorkspaceId, LandingQueue>,
     pub(crate) recovering: Recovering,
     pub(crate) registry: Workers<(), Registry>,
-    pub(crate) stuck: Stuck,
-    pub(crate) notices: Notices,
+    /// Landings that could not be brought to an end when that was last tried.
+    pub(crate) stuck: ByWorkspace<StuckLanding>,
+    /// What is weaker about a workspace, in words; `None` once it was found that nothing is.
+    pub(crate) notices: ByWorkspace<Option<String>>,
 }
 
-/// What is weaker about some workspaces, in words; found out once in a life of the daemon.
-#[derive(Debug, Default)]
-pub(crate) struct Notices(
-    // Guards the map; held for one look or one insert.
-    Mutex<HashMap<WorkspaceId, Option<String>>>,
-);
-
-impl Notices {
-    /// What was found out; nothing if nobody has tried yet.
-    pub(crate) fn of(&self, workspace: WorkspaceId) -> Option<Option<String>> {
-        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.get(&workspace).cloned()
-    }
-
-    pub(crate) fn set(&self, workspace: WorkspaceId, notice: Option<String>) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.insert(workspace, notice);
-    }
-}
-
-/// Landings that could not be brought to an end, by workspace. It is only what was last seen: each try finds it out again.
-#[derive(Debug, Default)]
-pub(crate) struct Stuck(
+/// Something that is known of some workspaces in this life of the daemon.
+#[derive(Debug)]
+pub(crate) struct ByWorkspace<T>(
     // Guards the map; held for one look or one change.
-    Mutex<HashMap<WorkspaceId, StuckLanding>>,
+    Mutex<HashMap<WorkspaceId, T>>,
 );
 
-impl Stuck {
-    pub(crate) fn of(&self, workspace: WorkspaceId) -> Option<StuckLanding> {
+impl<T> Default for ByWorkspace<T> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<T: Clone> ByWorkspace<T> {
+    pub(crate) fn of(&self, workspace: WorkspaceId) -> Option<T> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.get(&workspace).cloned()
     }
 
-    pub(crate) fn set(&self, workspace: WorkspaceId, stuck: Option<StuckLanding>) {
+    pub(crate) fn set(&self, workspace: WorkspaceId, known: Option<T>) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match stuck {
-            Some(stuck) => all.insert(workspace, stuck),
+        match known {
+            Some(known) => all.insert(workspace, known),
             None => all.remove(&workspace),
         };
     }
@@ -127,18 +118,39 @@ impl PlansInner {
     pub(crate) async fn at_plan<R: Send + 'static>(
         self: &Arc<Self>,
         id: PlanId,
-        work: impl for<'a> FnOnce(&'a mut PlanWorker) -> Doing<'a, R> + Send + 'static,
+        work: impl for<'a> FnOnce(&'a mut PlanWorker) -> BoxFuture<'a, R> + Send + 'static,
     ) -> Result<R, PlanError> {
         let make = || PlanWorker::new(Arc::clone(self), id);
-        self.plan_workers.at(id, make, work).await?
+        self.plan_workers.run(id, make, work).await?
+    }
+
+    /// Decides on the next record of a plan and commits it, after what was asked of the plan before.
+    pub(crate) async fn change_plan(
+        self: &Arc<Self>,
+        id: PlanId,
+        decide: impl Fn(PlanId, &PlanRecord, UnixMs) -> PlanStep + Send + 'static,
+    ) -> Result<Plan, PlanError> {
+        self.at_plan(id, move |worker| Box::pin(worker.change(None, decide)))
+            .await
+    }
+
+    /// Leaves a piece of work for the worker of a plan, and doesn't wait for it.
+    pub(crate) fn enqueue_at_plan(
+        self: &Arc<Self>,
+        id: PlanId,
+        work: impl for<'a> FnOnce(&'a mut PlanWorker) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>>
+        + Send
+        + 'static,
+    ) {
+        let make = || PlanWorker::new(Arc::clone(self), id);
+        self.plan_workers.enqueue(&id, make, work);
     }
 
     /// Keeps the worker of a plan from doing anything until the hold is dropped. Then it looks at the log again.
     pub(crate) async fn hold(self: &Arc<Self>, id: PlanId) -> Result<Hold, PlanError> {
         let (begun, has_begun) = oneshot::channel();
         let (hold, released) = oneshot::channel();
-        let make = || PlanWorker::new(Arc::clone(self), id);
-        self.plan_workers.leave(&id, make, move |worker| {
+        self.enqueue_at_plan(id, move |worker| {
             Box::pin(async move {
                 if begun.send(()).is_err() {
                     return;
@@ -157,19 +169,18 @@ impl PlansInner {
     pub(crate) async fn at_workspace<R: Send + 'static>(
         self: &Arc<Self>,
         id: WorkspaceId,
-        work: impl for<'a> FnOnce(&'a mut LandingQueue) -> Doing<'a, R> + Send + 'static,
+        work: impl for<'a> FnOnce(&'a mut LandingQueue) -> BoxFuture<'a, R> + Send + 'static,
     ) -> Result<R, PlanError> {
         let make = || LandingQueue::new(Arc::clone(self), id);
-        self.landing_queues.at(id, make, work).await?
+        self.landing_queues.run(id, make, work).await?
     }
 
-    /// Does something to the list of workspaces.
     pub(crate) async fn at_registry<R: Send + 'static>(
         self: &Arc<Self>,
-        work: impl for<'a> FnOnce(&'a mut Registry) -> Doing<'a, R> + Send + 'static,
+        work: impl for<'a> FnOnce(&'a mut Registry) -> BoxFuture<'a, R> + Send + 'static,
     ) -> Result<R, PlanError> {
         let make = || Registry::new(Arc::clone(self));
-        self.registry.at((), make, work).await?
+        self.registry.run((), make, work).await?
     }
 
     pub(crate) fn reached(&self, kind: StepKind) {

@@ -35,7 +35,6 @@ pub(crate) struct LandingRecord {
 pub(crate) enum LandingState {
     /// It is being written down. Nothing was touched.
     Written,
-    /// Files may have changed.
     Begun,
     Done,
     TakenBack,

@@ -1,13 +1,13 @@
-//! Plans: isolated pieces of work on a workspace, applied whole or not at all, and taken back one by one.
+//! Plans: isolated pieces of work on a workspace, applied as a whole or not at all, and undone one by one.
 //!
-//! - [`Plans`] is the service: it opens plans, records what is changed in them, applies them and takes them back.
+//! - [`Plans`] is the service: it opens plans, records what is changed in them, applies and undoes them.
 //! - [`PlanExecutionContext`] is a plan as one actor works in it; a [`ChangesetHandle`] takes that actor's changes.
-//! - [`Bases`] keep a workspace as it was; a [`Sandbox`] shows it to a command and keeps what the command writes apart.
-//! - [`merge_changes`], [`diff`](fn@diff) and [`OverlapDetector`] say what changes come to, and touch nothing.
-//! - [`landing`] carries changes out on a tree, all of them or none.
+//! - [`Bases`] keep a workspace as it was; a [`Sandbox`] shows it to a command and keeps the command's writes apart.
+//! - [`merge_changes`], [`diff`](fn@diff) and [`OverlapDetector`] compute what changes amount to, without touching anything.
+//! - [`landing`] carries out changes on a tree, all of them or none.
 //!
-//! **Who owns the state:** the log. One task for each plan (its worker) and one for each workspace (its landing queue) do one thing
-//! after the other, and every change is a commit on the version that they saw.
+//! **Who owns the state:** the log. One worker per plan and one landing queue per workspace do one thing after the other,
+//! and every change is a commit on the version that they saw.
 //!
 //! **What must not happen here:** HTTP, jobs, agents.
 
@@ -51,7 +51,6 @@ mod recovery_list;
 mod rescued;
 mod root_check;
 mod sandbox;
-mod sandbox_read;
 mod sandbox_view;
 mod scan;
 mod service;
@@ -73,11 +72,11 @@ mod workspaces;
 
 pub use answers::{
     ApplyRequest, ChangeFiles, CommandRun, FileFound, FileOperation, FilesChanged, Forgotten, GcPolicy,
-    LandingOutcome, Moment, NewCommandRun, Occupied, Opened, OutcomePath, PlanQuery, Repair, RepairEnd,
-    Repaired, RestoreRequest, Restored, Run, SeenFile, Unapplied, UndoRequest,
+    LandingOutcome, Moment, Occupied, Opened, OutcomePath, PlanQuery, Repair, RepairEnd, Repaired,
+    RestoreRequest, Restored, Run, SeenFile, Unapplied, UndoRequest,
 };
 pub use base::{Base, BaseError, Bases, CollectMode, Freed, Ignored, LeftOut, Taken, WhyLeftOut};
-pub use changeset::{Changeset, ChangesetRecord, NewChangeset};
+pub use changeset::{Attribution, Changeset, ChangesetRecord};
 pub use contents::{Contents, TEXT_LIMIT_BYTES};
 pub use context::{ChangesetHandle, PlanExecutionContext};
 pub use diff::{Diff, FileDiff, diff, write_patch};
@@ -96,7 +95,7 @@ pub use overlap_detector::{OverlapDetector, OverlapPath};
 pub use path::{BadPath, RelPath};
 pub use plan::{
     Actor, Attempt, Check, CheckEnd, CheckRun, Facts, Landed, NewPlan, OpenChangeset, Plan, PlanOrigin,
-    Record, Recorded, Refused, Running, Unrecorded,
+    PlanRecord, Recorded, Refused, Running, Unrecorded,
 };
 pub use plan_worker::CaptureHold;
 pub use recover::Recovered;
@@ -107,6 +106,6 @@ pub use sandbox::{
 };
 pub use sandbox_view::SandboxView;
 pub use service::Plans;
-pub use streams::unreadable_head;
+pub use streams::{PlanEvent, unreadable_head};
 pub use tree::{ContentSink, FileAttributes, FileKind, FileStat, ReadBounds, Tree, TreeError};
 pub use workspace::{StuckLanding, Workspace, WorkspaceRecord};

@@ -3,15 +3,16 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use eventlog::{Commit, CommitError, HeadsOrder, HeadsQuery, UnixMs, Version, Write};
+use eventlog::{Commit, Entity, EntityRecord, HeadsOrder, HeadsQuery, MaybeConflict, UnixMs};
 use protocol::{PlanId, PlanState, WorkspaceId};
 
 use crate::inner::{PlansInner, base_error, blocking};
-use crate::plan_worker::{remove_sandbox, sandbox_order};
-use crate::streams::{self, PLAN_KIND, PlanEvent};
+use crate::overlaps::Tell;
+use crate::plan_worker::{remove_sandbox, sandbox_spec};
+use crate::streams::KeyRecord;
 use crate::{
-    Base, Check, Facts, Ignored, LeftOut, NewPlan, Opened, Plan, PlanError, PlanOrigin, Record, base_request,
-    collect, store, workspaces,
+    Base, Check, Facts, Ignored, LeftOut, NewPlan, Opened, Plan, PlanError, PlanEvent, PlanOrigin,
+    PlanRecord, Plans, base_request, collect, store, workspaces,
 };
 
 /// The longest title, in characters. It stands in every list.
@@ -28,62 +29,55 @@ struct Beginning {
     checks: Vec<String>,
 }
 
-/// Opens a plan, or finds the one that was opened with the same key.
-pub(crate) async fn open_plan(
-    inner: &Arc<PlansInner>,
-    new: NewPlan,
-    command: Option<String>,
-) -> Result<Opened, PlanError> {
-    if let Some(key) = &new.idempotency_key
-        && let Some(opened) = known(inner, key, &new).await?
-    {
-        return Ok(opened);
+impl Plans {
+    /// Opens a plan, or finds the one that was opened with the same key. If the future is dropped, the plan may or may
+    /// not be there.
+    pub async fn open_plan(&self, new: NewPlan) -> Result<Opened, PlanError> {
+        self.open_as(new, None).await
     }
-    must_have_room(inner).await?;
-    let beginning = match &new.on {
-        PlanOrigin::Directory(directory) => on_workspace(inner, directory.clone()).await?,
-        PlanOrigin::Plan(parent) => on_plan(inner, *parent).await?,
-    };
-    let (strategies, wanted, root) = (inner.strategies.clone(), new.strategy, beginning.root.clone());
-    let strategy = blocking(move || strategies.pick(wanted, &root)).await??;
-    let plan = Plan {
-        id: next_id(inner).await?,
-        version: Version::NONE,
-        record: first_record(inner, (&new, command), &beginning, strategy.name())?,
-    };
-    let order = sandbox_order(inner, &plan, beginning.base);
-    strategy.create(&order).await?;
-    let (made, made_by) = (order.clone(), Arc::clone(&strategy));
-    let plan = Plan {
-        record: Record {
-            remarks: blocking(move || made_by.remarks(&made)).await?,
-            ..plan.record
-        },
-        ..plan
-    };
-    match commit(inner, &new, &plan).await {
-        Ok(version) => {
-            let plan = Plan { version, ..plan };
-            let published = inner.at_plan(plan.id, |worker| {
-                Box::pin(async move {
-                    worker.plan().await?;
-                    worker.publish();
-                    Ok(())
-                })
-            });
-            published.await?;
-            Ok(Opened { plan, known: false })
+
+    /// The same for a command, which is submitted as this job right after.
+    pub async fn open_plan_for(&self, new: NewPlan, job: String) -> Result<Opened, PlanError> {
+        self.open_as(new, Some(job)).await
+    }
+
+    async fn open_as(&self, new: NewPlan, command: Option<String>) -> Result<Opened, PlanError> {
+        let inner = &self.inner;
+        if let Some(key) = &new.idempotency_key
+            && let Some(opened) = known(inner, key, &new).await?
+        {
+            return Ok(opened);
         }
-        // The plan may be there, and whoever asks again gets it. If it is not, the next start takes its sandbox away.
-        Err(error) if error.may_be_done() => Err(error),
-        Err(error) => {
-            remove_sandbox(&*strategy, &order).await?;
-            match (error, &new.idempotency_key) {
-                // Somebody else has opened it at the same moment.
-                (PlanError::Commit(CommitError::Conflict { .. }), Some(key)) => {
-                    known(inner, key, &new).await?.ok_or(PlanError::Closing)
+        must_have_room(inner).await?;
+        let beginning = match &new.on {
+            PlanOrigin::Directory(directory) => on_workspace(inner, directory.clone()).await?,
+            PlanOrigin::Plan(parent) => on_plan(inner, *parent).await?,
+        };
+        let (strategies, wanted, root) = (inner.strategies.clone(), new.strategy, beginning.root.clone());
+        let strategy = blocking(move || strategies.pick(wanted, &root)).await??;
+        let record = first_record(inner, &new, command, &beginning, strategy.name())?;
+        let mut plan = Plan::new(next_id(inner).await?, record);
+        let spec = sandbox_spec(inner, &plan, beginning.base);
+        strategy.create(&spec).await?;
+        let (made, made_by) = (spec.clone(), Arc::clone(&strategy));
+        plan.record.remarks = blocking(move || made_by.remarks(&made)).await?;
+        match commit(inner, &new, &mut plan).await {
+            Ok(()) => {
+                let publish = inner.at_plan(plan.id, |worker| Box::pin(worker.republish(Tell::Both)));
+                publish.await?;
+                Ok(Opened { plan, known: false })
+            }
+            // The plan may be there, and whoever asks again gets it. If it is not, the next start takes its sandbox away.
+            Err(error) if error.may_be_done() => Err(error),
+            Err(error) => {
+                remove_sandbox(&*strategy, &spec).await?;
+                match (error, &new.idempotency_key) {
+                    // Somebody else has opened it at the same moment.
+                    (error, Some(key)) if error.is_conflict() => {
+                        known(inner, key, &new).await?.ok_or(PlanError::Closing)
+                    }
+                    (error, _) => Err(error),
                 }
-                (error, _) => Err(error),
             }
         }
     }
@@ -93,14 +87,14 @@ pub(crate) async fn open_plan(
 /// clock can be set back.
 async fn next_id(inner: &PlansInner) -> Result<PlanId, PlanError> {
     let newest = inner.log.heads(HeadsQuery {
-        kind: Arc::from(PLAN_KIND),
+        kind: PlanRecord::KIND.into(),
         status: None,
         order: HeadsOrder::NewestFirst,
         after: None,
         limit: 1,
     });
     let newest = newest.await?;
-    let newest: Option<PlanId> = newest.first().and_then(|stored| streams::id_of(&stored.stream));
+    let newest = newest.first().and_then(|stored| Plan::id_of(&stored.stream));
     Ok(newest.map_or_else(PlanId::generate, PlanId::generate_after))
 }
 
@@ -149,25 +143,20 @@ async fn lack_of_room(inner: &PlansInner) -> Result<Option<Lack>, PlanError> {
         let free_bytes = found.f_bavail * found.f_frsize;
         Ok((free_bytes < settings.min_free_bytes).then_some(Lack::Disk { free_bytes }))
     });
-    looked.await?.map_err(|source| PlanError::Io {
-        what: "looking for room for a sandbox".to_owned(),
-        source,
-    })
+    looked
+        .await?
+        .map_err(PlanError::io("looking for room for a sandbox"))
 }
 
 async fn known(inner: &Arc<PlansInner>, key: &str, new: &NewPlan) -> Result<Option<Opened>, PlanError> {
-    let stream = streams::key_stream(key)?;
-    let Some(stored) = inner.log.head(&stream).await? else {
+    let Some(key) = Entity::<KeyRecord>::read(&inner.log, KeyRecord::id_of(key)).await? else {
         return Ok(None);
     };
-    let text: String = streams::parse(&stream, &stored.head.body)?;
-    let id: PlanId = text
-        .parse()
-        .map_err(|_| PlanError::Base(format!("`{text}` is no plan")))?;
+    let id = key.record.0;
     let plan = match store::plan(&inner.log, id).await {
         // The plan was forgotten, and so is the key: from now on it is as good as new.
         Err(PlanError::NotFound(_)) => {
-            inner.log.remove(vec![(stream, stored.version)]).await?;
+            inner.log.remove(vec![key.at()?]).await?;
             return Ok(None);
         }
         found => found?,
@@ -209,7 +198,7 @@ async fn on_plan(inner: &Arc<PlansInner>, parent: PlanId) -> Result<Beginning, P
         Box::pin(async move {
             crate::state::may_work(worker.plan().await?.id, &worker.plan().await?.record)?;
             worker.catch_up().await?;
-            Ok((worker.snapshot().await?, worker.look().await?))
+            Ok((worker.snapshot().await?, worker.sandbox().await?))
         })
     });
     let (snapshot, sandbox) = looked.await?;
@@ -263,10 +252,11 @@ fn title(wanted: &str) -> String {
 
 fn first_record(
     inner: &PlansInner,
-    (new, command): (&NewPlan, Option<String>),
+    new: &NewPlan,
+    command: Option<String>,
     beginning: &Beginning,
     strategy: protocol::SandboxStrategy,
-) -> Result<Record, PlanError> {
+) -> Result<PlanRecord, PlanError> {
     let now = inner.time.now();
     let mut checks: Vec<Check> = Vec::new();
     for command in beginning.checks.iter().chain(&new.checks) {
@@ -275,7 +265,7 @@ fn first_record(
             checks.push(Check { command, run: None });
         }
     }
-    Ok(Record {
+    Ok(PlanRecord {
         facts: Facts {
             workspace: beginning.workspace,
             root: beginning.root.clone(),
@@ -320,25 +310,11 @@ fn first_record(
     })
 }
 
-async fn commit(inner: &PlansInner, new: &NewPlan, plan: &Plan) -> Result<Version, PlanError> {
+async fn commit(inner: &PlansInner, new: &NewPlan, plan: &mut Plan) -> Result<(), PlanError> {
     let opened = PlanEvent::new("opened", &new.by, plan.record.facts.title.clone());
-    let mut writes = vec![Write {
-        stream: streams::plan_stream(plan.id)?,
-        expected: Version::NONE,
-        head: Some(streams::plan_head(&plan.record)?),
-        events: vec![opened.to_event()?],
-    }];
+    let mut writes = vec![plan.write(&[opened])?];
     if let Some(key) = &new.idempotency_key {
-        writes.push(Write {
-            stream: streams::key_stream(key)?,
-            expected: Version::NONE,
-            head: Some(streams::key_head(plan.id)?),
-            events: Vec::new(),
-        });
+        writes.push(Entity::new(KeyRecord::id_of(key), KeyRecord(plan.id)).write(&[])?);
     }
-    let committed = inner.log.commit(Commit::all(writes)).await?;
-    Ok(committed
-        .first()
-        .map(|committed| committed.version)
-        .unwrap_or_default())
+    Ok(plan.commit(&inner.log, Commit::all(writes)).await?)
 }

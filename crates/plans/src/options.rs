@@ -13,22 +13,18 @@ use protocol::HomeId;
 
 use crate::landing::{NoSteps, Steps};
 
-/// What the service needs.
 #[derive(Debug)]
 pub struct PlansOptions {
-    /// Where plans are kept.
     pub log: Log,
     /// Where sandboxes, bases and what is being applied are kept. Nobody else uses it.
     pub directory: PathBuf,
     /// Other directories of the daemon's, which no command in a sandbox may change. They have to be there.
     pub guarded: Vec<PathBuf>,
     pub home_id: HomeId,
-    /// Who starts commands.
     pub processes: Processes,
     /// The environment of the user: where their home and their caches are.
     pub environment: BTreeMap<OsString, OsString>,
     pub settings: PlansSettings,
-    /// Where the tasks of the service run.
     pub tasks: Tasks,
     pub clock: Arc<dyn Clock>,
     /// Who is told of the steps of a landing; for tests that stop it at one of them.

@@ -52,7 +52,6 @@ struct Texts {
     bytes: u64,
 }
 
-/// Contents of which some have been read.
 struct Remembered<'a> {
     texts: &'a Texts,
     contents: &'a dyn Contents,
@@ -95,7 +94,6 @@ impl Texts {
     }
 }
 
-/// What a merge of files would come to.
 #[derive(Clone, Debug, Eq, PartialEq)]
 enum FileComparison {
     NotText,
@@ -109,9 +107,6 @@ impl OverlapDetector {
     ///
     /// Both plans are taken to have the same base. Where a file of theirs began with different contents, what is said is what
     /// the second would find with the first applied.
-    ///
-    /// # Errors
-    /// A content cannot be read.
     pub fn compare(
         &mut self,
         first: &[Change],
@@ -318,7 +313,6 @@ impl Ours for Base<'_> {
 struct Files<'a> {
     overlaps: &'a mut OverlapDetector,
     contents: &'a dyn Contents,
-    /// Where the last ones conflicted.
     lines: Arc<[(u64, u64)]>,
 }
 

@@ -10,10 +10,10 @@ use kernel::Clock;
 use process::Tasks;
 use protocol::{PlanCounts, PlanId, PlanOverlap, PlanOverlapPath, PlanState, WorkspaceId};
 
+use crate::PlanEvent;
 use crate::inner::{PlansInner, blocking};
-use crate::streams::PlanEvent;
 use crate::workers::{IDLE, Workers};
-use crate::{Change, Net, OverlapDetector, OverlapPath, Record};
+use crate::{Change, Net, OverlapDetector, OverlapPath, Plan};
 
 /// Who is told that two plans overlap.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -32,13 +32,11 @@ pub(crate) struct OverlapIndex {
 
 #[derive(Debug, Default)]
 struct Book {
-    /// What the plans that are not over differ in.
     plans: HashMap<PlanId, Published>,
     /// What two of them have in common: the first in the order of ids, as it sees the second.
     pairs: BTreeMap<(PlanId, PlanId), Vec<OverlapPath>>,
 }
 
-/// What a plan differs in.
 #[derive(Clone, Debug)]
 struct Published {
     /// Plans of the same ground can get into each other's way: of the same workspace, or of the same parent.
@@ -66,7 +64,6 @@ impl OverlapIndex {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many plans are not over.
     pub(crate) fn counts(&self) -> PlanCounts {
         let book = self.book();
         let count = |state| book.plans.values().filter(|plan| plan.state == state).count() as u64;
@@ -108,13 +105,8 @@ impl OverlapIndex {
     }
 
     /// Takes what a plan differs in, and has it compared with the others.
-    pub(crate) fn publish(
-        &self,
-        inner: &Arc<PlansInner>,
-        id: PlanId,
-        (record, net): (&Record, &Net),
-        tell: Tell,
-    ) {
+    pub(crate) fn publish(&self, inner: &Arc<PlansInner>, plan: &Plan, net: &Net, tell: Tell) {
+        let (id, record) = (plan.id, &plan.record);
         let workspace = record.facts.workspace;
         {
             let mut book = self.book();
@@ -135,7 +127,7 @@ impl OverlapIndex {
         }
         let inner = Arc::clone(inner);
         self.workers
-            .leave(&workspace, OverlapWorker::default, move |worker| {
+            .enqueue(&workspace, OverlapWorker::default, move |worker| {
                 Box::pin(async move { worker.compare(&inner, id, tell).await })
             });
     }
@@ -204,7 +196,7 @@ impl OverlapWorker {
                     let conflicts = paths.iter().filter(|path| path.conflicts).count();
                     let count = paths.len();
                     if inner.overlaps.note(first, second, paths) && whom == Tell::Both {
-                        tell(inner, (first, second), count, conflicts);
+                        tell(inner, first, second, count, conflicts);
                     }
                 }
                 Err(error) => tracing::warn!(%error, %first, %second, "two plans could not be compared"),
@@ -214,10 +206,9 @@ impl OverlapWorker {
 }
 
 /// Says in the streams of both plans that they overlap.
-fn tell(inner: &Arc<PlansInner>, (first, second): (PlanId, PlanId), count: usize, conflicts: usize) {
+fn tell(inner: &Arc<PlansInner>, first: PlanId, second: PlanId, count: usize, conflicts: usize) {
     for (plan, other) in [(first, second), (second, first)] {
-        let make = || crate::plan_worker::PlanWorker::new(Arc::clone(inner), plan);
-        inner.plan_workers.leave(&plan, make, move |worker| {
+        inner.enqueue_at_plan(plan, move |worker| {
             Box::pin(async move {
                 let s = if count == 1 { "" } else { "s" };
                 let text = format!("{count} file{s} in common with {other}, {conflicts} in conflict");

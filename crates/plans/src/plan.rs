@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use eventlog::{UnixMs, Version};
+use eventlog::{Entity, UnixMs};
 use protocol::{
     ChangesetId, CheckState, HomeId, IfChildFails, PlanBranch, PlanId, PlanState, SandboxStrategy,
     WorkspaceId,
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{Change, Conflict, Ignored, LeftOut, ManifestId};
+use crate::{Attribution, Change, Conflict, Ignored, LeftOut, ManifestId};
 
 #[derive(Clone, Debug)]
 pub struct NewPlan {
@@ -37,7 +37,6 @@ pub enum PlanOrigin {
     Plan(PlanId),
 }
 
-/// Who does something, as the daemon was told.
 pub type Actor = Arc<str>;
 
 /// What is known of a plan for good.
@@ -72,8 +71,7 @@ pub struct Facts {
 
 /// A plan, as the log has it. It is the body of the plan's head.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
-pub struct Record {
-    /// What is known of it for good.
+pub struct PlanRecord {
     pub facts: Facts,
     pub state: PlanState,
     pub changed_at: UnixMs,
@@ -93,14 +91,12 @@ pub struct Record {
     /// How many of them are on top of an earlier base, and count no more. A refresh moves it.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub outdated_entries: u64,
-    /// How many changesets were started.
     pub changesets: u64,
     /// Those that are still open, in the order of their start.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub open_changesets: Vec<OpenChangeset>,
     /// How many paths differ from the base.
     pub files: u64,
-    /// Names what differs: the hash of all of it.
     pub fingerprint: ManifestId,
     /// The commands that run in the sandbox.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -139,7 +135,6 @@ pub struct Record {
 /// What a command changed could not be recorded. It is in the sandbox; sealing or applying the plan tries again.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct Unrecorded {
-    /// Whose command it was.
     pub actor: Actor,
     pub tool: String,
     pub reason: String,
@@ -149,12 +144,12 @@ pub struct Unrecorded {
 }
 
 impl Unrecorded {
-    pub(crate) fn of(running: &Running, why: String) -> Self {
+    pub(crate) fn new(by: Attribution, why: String) -> Self {
         Self {
-            actor: Arc::clone(&running.actor),
-            tool: running.tool.clone(),
-            reason: running.reason.clone(),
-            job: running.job.clone(),
+            actor: by.actor,
+            tool: by.tool,
+            reason: by.reason,
+            job: by.job,
             why,
         }
     }
@@ -178,7 +173,6 @@ pub struct OpenChangeset {
 /// even if the daemon is killed.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct Running {
-    /// Identifies the run.
     #[serde(rename = "stay")]
     pub id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -232,7 +226,6 @@ impl Check {
     }
 }
 
-/// What an apply or an undo did.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct Landed {
     pub landing: String,
@@ -275,12 +268,7 @@ pub struct Refused {
     pub conflicts: Vec<Conflict>,
 }
 
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Plan {
-    pub id: PlanId,
-    pub version: Version,
-    pub record: Record,
-}
+pub type Plan = Entity<PlanRecord>;
 
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct Recorded {

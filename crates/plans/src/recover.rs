@@ -6,15 +6,16 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use eventlog::{CommitError, StreamId, Version};
+use eventlog::{StreamId, Version};
 use protocol::{PlanId, PlanState, WorkspaceId};
 use tokio::sync::oneshot;
 
 use crate::collect::own_plans;
 use crate::inner::{PlansInner, blocking};
 use crate::landing_queue::{LandingQueue, left_staged, never_begun};
-use crate::plan_worker::PlanWorker;
+use crate::overlaps::Tell;
 use crate::sandbox::unpin_stray;
+use crate::streams::remove_unchanged;
 use crate::{Plan, PlanError, Recovery, RecoveryOf, remove_tree, store, workspaces};
 
 /// Makes the directories of the service. Only the user may look into them.
@@ -24,10 +25,10 @@ pub(crate) fn make_directories(directory: &Path) -> Result<(), PlanError> {
             .recursive(true)
             .mode(0o700)
             .create(directory.join(name));
-        made.map_err(|source| PlanError::Io {
-            what: format!("making {}", directory.join(name).display()),
-            source,
-        })?;
+        made.map_err(PlanError::io(format!(
+            "making {}",
+            directory.join(name).display()
+        )))?;
     }
     Ok(())
 }
@@ -97,7 +98,7 @@ pub(crate) async fn begin(inner: &Arc<PlansInner>) -> Result<Recovered, PlanErro
     let mut notes = tell_at_start(inner, told_now).await;
     if let Err(error) = swept {
         notes.push(format!(
-            "unfinished copies of rescued content run_id behind: {error}"
+            "unfinished copies of rescued content stay behind: {error}"
         ));
     }
     let (finished, waiting) = oneshot::channel();
@@ -138,14 +139,17 @@ pub(crate) async fn begin(inner: &Arc<PlansInner>) -> Result<Recovered, PlanErro
 async fn tell_at_start(inner: &Arc<PlansInner>, plans: Vec<Plan>) -> Vec<String> {
     let mut notes = Vec::new();
     for Plan { id, .. } in plans {
-        if let Err(error) = inner.at_plan(id, |worker| Box::pin(worker.tell_at_start())).await {
+        if let Err(error) = inner
+            .at_plan(id, |worker| Box::pin(worker.republish(Tell::Nobody)))
+            .await
+        {
             notes.push(format!("{id} is not compared with other plans: {error}"));
         }
     }
     notes
 }
 
-/// RootChecks for what was left. The plans that are all right and not over come with it.
+/// Looks for what was left. The plans that are all right and not over come with it.
 async fn survey(inner: &Arc<PlansInner>) -> Result<(Left, Vec<Plan>), PlanError> {
     let mut left = Left::default();
     let mut roots = HashMap::new();
@@ -196,7 +200,6 @@ async fn survey(inner: &Arc<PlansInner>) -> Result<(Left, Vec<Plan>), PlanError>
     Ok((left, unharmed))
 }
 
-/// Leaves the repair of a workspace at its worker.
 fn leave_at_workspace(
     inner: &Arc<PlansInner>,
     id: WorkspaceId,
@@ -211,7 +214,7 @@ fn leave_at_workspace(
         ),
     });
     let make = || LandingQueue::new(Arc::clone(inner), id);
-    inner.landing_queues.leave(&id, make, move |queue| {
+    inner.landing_queues.enqueue(&id, make, move |queue| {
         Box::pin(async move {
             let mut notes = Vec::new();
             if left.landing {
@@ -246,11 +249,10 @@ fn leave_at_plan(inner: &Arc<PlansInner>, id: PlanId) -> oneshot::Receiver<Resul
         of: RecoveryOf::Plan(id),
         what: "what its commands did before the daemon ended is being recorded".to_owned(),
     });
-    let make = || PlanWorker::new(Arc::clone(inner), id);
-    inner.plan_workers.leave(&id, make, move |worker| {
+    inner.enqueue_at_plan(id, move |worker| {
         Box::pin(async move {
             let left = worker.end_finished_commands().await;
-            if let Err(error) = worker.tell_at_start().await {
+            if let Err(error) = worker.republish(Tell::Nobody).await {
                 tracing::warn!(%error, plan = %id, "a plan is not compared with others");
             }
             drop(under_way);
@@ -293,9 +295,9 @@ async fn clear(
 ) -> Vec<String> {
     let mut notes = Vec::new();
     for landing in never_begun {
-        match inner.log.remove(vec![landing]).await {
-            // Its workspace has swept it already.
-            Ok(()) | Err(CommitError::Conflict { .. }) => {}
+        // Its workspace may have swept it already.
+        match remove_unchanged(&inner.log, vec![landing]).await {
+            Ok(_) => {}
             Err(error) => notes.push(format!("a landing that was never begun is still there: {error}")),
         }
     }
@@ -329,7 +331,7 @@ fn remove_all(strays: &[PathBuf]) -> usize {
         .filter(|path| match unpin_stray(path).and_then(|()| remove_tree(path)) {
             Ok(_) => true,
             Err(error) => {
-                tracing::warn!(%error, path = %path.display(), "a sandbox of no plan command_runs behind");
+                tracing::warn!(%error, path = %path.display(), "a sandbox of no plan stays behind");
                 false
             }
         });

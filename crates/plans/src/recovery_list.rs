@@ -9,7 +9,6 @@ use protocol::{PlanId, WorkspaceId};
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Recovery {
     pub of: RecoveryOf,
-    /// What is being done, in a few words.
     pub what: String,
 }
 

@@ -25,7 +25,6 @@ struct RootFound {
     is_git: bool,
 }
 
-/// What a workspace's root is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct RootState {
     pub(crate) presence: WorkspaceState,
@@ -53,7 +52,7 @@ impl RootChecks {
         }
     }
 
-    /// RootChecks at the root of a workspace. *Cancel safety*: may be dropped; it changes nothing.
+    /// Looks at the root of a workspace. *Cancel safety*: may be dropped; it changes nothing.
     pub(crate) async fn at(&self, record: &WorkspaceRecord) -> RootState {
         let mut answer = self.begin(&record.root);
         let deadline = Deadline::after(&self.clock, PATIENCE);

@@ -10,7 +10,9 @@ use eventlog::UnixMs;
 use protocol::PlanId;
 
 use crate::inner::{PlansInner, blocking};
-use crate::{Entry, Known, Manifest, Plan, PlanError, ReadBounds, RelPath, Sandbox, Tree, store};
+use crate::{
+    Entry, Known, Manifest, Plan, PlanError, Plans, ReadBounds, RelPath, Sandbox, Tree, store, workspaces,
+};
 
 /// How long it may have taken to take a base. It counts only for plans that were opened before that was written down.
 const TAKING_TIME: Duration = Duration::from_secs(60);
@@ -109,33 +111,42 @@ impl SandboxView {
     }
 }
 
-/// Opens the sandbox of a plan, and finds out what is different there.
-pub(crate) async fn look(inner: &Arc<PlansInner>, id: PlanId) -> Result<SandboxView, PlanError> {
-    let looked = inner.at_plan(id, |worker| Box::pin(worker.look_at_all()));
-    let (plan, sandbox, known) = looked.await?;
-    let (above, opened_at) = above(inner, &plan).await?;
-    let taken_at = match plan.record.base_taken_at {
-        Some(taken) => taken.to_system_time() - FILE_CLOCK_TICK,
-        None => opened_at.to_system_time() - TAKING_TIME,
-    };
-    let capturing = Arc::clone(&sandbox);
-    let bounds = ReadBounds {
-        scope: inner.scope.clone(),
-        max_file_bytes: inner.settings.max_file_bytes,
-    };
-    let captured = blocking(move || capture(&*capturing, known, &bounds)).await?;
-    let (base, since) = captured.map_err(|source| PlanError::Io {
-        what: "looking at the sandbox".to_owned(),
-        source,
-    })?;
-    Ok(SandboxView {
-        plan,
-        sandbox,
-        base,
-        since: Arc::new(since),
-        above: Arc::new(above),
-        taken_at,
-    })
+impl Plans {
+    /// Opens the sandbox for somebody who looks at all of it, from many threads at once. What its actor has written and
+    /// nobody has recorded yet is seen too.
+    pub async fn look(&self, id: PlanId) -> Result<SandboxView, PlanError> {
+        let inner = &self.inner;
+        let looked = inner.at_plan(id, |worker| Box::pin(worker.look_at_all()));
+        let (plan, sandbox, known) = looked.await?;
+        let (above, opened_at) = above(inner, &plan).await?;
+        let taken_at = match plan.record.base_taken_at {
+            Some(taken) => taken.to_system_time() - FILE_CLOCK_TICK,
+            None => opened_at.to_system_time() - TAKING_TIME,
+        };
+        let capturing = Arc::clone(&sandbox);
+        let bounds = ReadBounds {
+            scope: inner.scope.clone(),
+            max_file_bytes: inner.settings.max_file_bytes,
+        };
+        let captured = blocking(move || capture(&*capturing, known, &bounds)).await?;
+        let (base, since) = captured.map_err(PlanError::io("looking at the sandbox"))?;
+        Ok(SandboxView {
+            plan,
+            sandbox,
+            base,
+            since: Arc::new(since),
+            above: Arc::new(above),
+            taken_at,
+        })
+    }
+
+    /// The root of the tree that a directory is in, for somebody who only looks: a workspace, a git repository, or the
+    /// directory itself. Nothing is registered, and of nested ones the inner one counts.
+    pub async fn root_of(&self, directory: PathBuf) -> Result<PathBuf, PlanError> {
+        let known = workspaces::roots(&self.inner).await?;
+        let own = self.inner.directory.clone();
+        blocking(move || workspaces::root_to_look_at(&directory, &known, &own)).await?
+    }
 }
 
 /// What is known of a sandbox, together with what its actor did meanwhile.
@@ -159,11 +170,4 @@ async fn above(inner: &PlansInner, plan: &Plan) -> Result<(BTreeSet<RelPath>, Un
         (next, opened_at) = (facts.parent, facts.opened_at);
     }
     Ok((paths, opened_at))
-}
-
-/// The root of the tree that a directory is in, for somebody who only looks.
-pub(crate) async fn root_of(inner: &PlansInner, directory: PathBuf) -> Result<PathBuf, PlanError> {
-    let known = crate::workspaces::roots(inner).await?;
-    let own = inner.directory.clone();
-    blocking(move || crate::workspaces::root_to_look_at(&directory, &known, &own)).await?
 }

@@ -1,38 +1,40 @@
 //! The service as everybody else sees it.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use eventlog::{HeadsOrder, HeadsQuery, Sequence, StreamChanges, Tail};
+use eventlog::{EntityRecord, HeadsOrder, HeadsQuery, Sequence, StreamChanges, Tail};
 use kernel::{CancellationToken, Scope};
 use protocol::{
-    ChangesetId, ChangesetState, PlanCounts, PlanId, PlanOverlap, PlanState, PlansCollected, RescuedId,
-    SandboxStrategy, WorkspaceId, WorkspaceState,
+    ChangesetId, ChangesetState, PlanCounts, PlanId, PlanOverlap, PlanState, RescuedId, SandboxStrategy,
+    WorkspaceId, WorkspaceState,
 };
 
 use crate::base_request::Waiting;
-use crate::inner::{Notices, PlansInner, Stuck, base_error, blocking};
+use crate::inner::{PlansInner, base_error, blocking};
 use crate::landing_queue::SCAN_KEPT_FOR;
 use crate::log_contents::LogContents;
 use crate::overlaps::OverlapIndex;
-use crate::plan_worker::{CaptureTokens, CommandRuns};
+use crate::plan_worker::{CaptureTokens, CommandRuns, sandbox_directory};
 use crate::recovery_list::Recovering;
 use crate::root_check::RootChecks;
-use crate::streams::{self, PLAN_KIND};
 use crate::workers::{IDLE, Workers};
 use crate::{
-    Actor, ApplyRequest, Bases, CaptureHold, Change, ChangeFiles, Changeset, CheckEnd, CommandRun, Contents,
-    Explorer, FileFound, FilesChanged, Forgotten, GcPolicy, LandingOutcome, Moment, NewChangeset,
-    NewCommandRun, NewPlan, Opened, Plan, PlanError, PlanExecutionContext, PlanQuery, PlansOptions,
-    Recovered, Recovery, RelPath, Repair, Repaired, Rescued, RescuedList, RestoreRequest, Restored,
-    SandboxView, Strategies, StuckLanding, UndoRequest, Workspace, collect, explore, fold, forget, opening,
-    recover, sandbox_read, sandbox_view, state, store, workspaces,
+    Actor, ApplyRequest, Attribution, Bases, CaptureHold, Change, ChangeFiles, Changeset, CheckEnd,
+    CommandRun, Contents, Explorer, FileFound, FilesChanged, LandingOutcome, Moment, Plan, PlanError,
+    PlanExecutionContext, PlanQuery, PlanRecord, PlansOptions, Recovered, Recovery, RelPath, Repair,
+    Repaired, Rescued, RescuedList, RestoreRequest, Restored, Strategies, StuckLanding, UndoRequest,
+    Workspace, explore, fold, recover, state, store, workspaces,
 };
 
-/// How many plans are looked at for one page of a list at most.
+/// How many plans are read at a time for a list.
 const PAGE: u32 = 256;
 
 /// The plans of a log. Clones are the same service.
+///
+/// *Cancel safety*: what only reads may be dropped at any time. Everything else goes on when it is dropped, or was never
+/// begun, unless its method says something else.
 #[derive(Clone, Debug)]
 pub struct Plans {
     pub(crate) inner: Arc<PlansInner>,
@@ -41,12 +43,8 @@ pub struct Plans {
 }
 
 impl Plans {
-    /// Opens the plans of a log, and begins to set right what an earlier life left half-way. Whoever wants something of
-    /// such a plan or workspace waits for that; everybody else does not. What was done is said in the notes.
-    /// *Cancel safety*: dropped half-way, the rest is set right the next time.
-    ///
-    /// # Errors
-    /// The directory cannot be used, or the log failed.
+    /// Opens the plans of a log, and begins to recover what an earlier daemon left unfinished. Requests for such a plan
+    /// or workspace wait for that; others don't. If the future is dropped, the rest is recovered the next time.
     pub async fn open(options: PlansOptions) -> Result<(Self, Recovered), PlanError> {
         let PlansOptions {
             log,
@@ -73,7 +71,7 @@ impl Plans {
         let inner = Arc::new(PlansInner {
             contents: LogContents::new(log.clone()),
             overlaps: OverlapIndex::new(&tasks, &clock),
-            looks: RootChecks::new(Arc::clone(&clock)),
+            root_checks: RootChecks::new(Arc::clone(&clock)),
             waiting: Waiting::default(),
             time: log.wall_clock(Arc::clone(&clock)),
             clock: Arc::clone(&clock),
@@ -86,8 +84,8 @@ impl Plans {
             registry: Workers::new("workspaces", tasks.clone(), clock, IDLE),
             recovering: Recovering::default(),
             steps,
-            stuck: Stuck::default(),
-            notices: Notices::default(),
+            stuck: Default::default(),
+            notices: Default::default(),
             log,
             directory,
             home_id,
@@ -100,34 +98,13 @@ impl Plans {
         Ok((Self { inner, reading }, recovered))
     }
 
-    /// Opens a plan. *Cancel safety*: dropped half-way, it may or may not be there.
-    ///
-    /// # Errors
-    /// The directory is no workspace, or there is no sandbox for it.
-    pub async fn open_plan(&self, new: NewPlan) -> Result<Opened, PlanError> {
-        opening::open_plan(&self.inner, new, None).await
-    }
-
-    /// The same for a command, which is submitted as this job right after. *Cancel safety*: as for
-    /// [`open_plan`](Self::open_plan).
-    ///
-    /// # Errors
-    /// As for [`open_plan`](Self::open_plan).
-    pub async fn open_plan_for(&self, new: NewPlan, job: String) -> Result<Opened, PlanError> {
-        opening::open_plan(&self.inner, new, Some(job)).await
-    }
-
-    /// A plan. *Cancel safety*: may be dropped; so it is with all that only read.
-    ///
-    /// # Errors
-    /// There is none of this id.
     pub async fn get(&self, id: PlanId) -> Result<Plan, PlanError> {
         let plan = store::plan(&self.inner.log, id).await?;
-        Ok(self.seen(plan))
+        Ok(self.without_ended_commands(plan))
     }
 
-    /// A plan as it is shown: of our own home it is known which commands are over.
-    fn seen(&self, plan: Plan) -> Plan {
+    /// Of our own home, it is known which commands have ended, whatever the log says.
+    fn without_ended_commands(&self, plan: Plan) -> Plan {
         if plan.record.facts.home == self.inner.home_id {
             self.inner.command_runs.seen(plan)
         } else {
@@ -136,9 +113,6 @@ impl Plans {
     }
 
     /// Plans, newest first.
-    ///
-    /// # Errors
-    /// The log failed.
     pub async fn list(&self, query: PlanQuery) -> Result<Vec<Plan>, PlanError> {
         let [_, _, ..] = query.states.as_slice() else {
             return self.list_in(query.states.first().copied(), &query).await;
@@ -155,23 +129,18 @@ impl Plans {
         Ok(found)
     }
 
-    /// Plans in one state, or in any, newest first.
     async fn list_in(&self, state: Option<PlanState>, query: &PlanQuery) -> Result<Vec<Plan>, PlanError> {
+        let log = &self.inner.log;
+        let mut pages = log.pages(HeadsQuery {
+            kind: PlanRecord::KIND.into(),
+            status: state.map(|state| state.as_str().into()),
+            order: HeadsOrder::NewestFirst,
+            after: query.before.map(|before| Plan::stream_of(&before)).transpose()?,
+            limit: PAGE,
+        });
         let mut found = Vec::new();
-        let mut after = query.before.map(streams::plan_stream).transpose()?;
-        loop {
-            let page = HeadsQuery {
-                kind: Arc::from(PLAN_KIND),
-                status: state.map(|state| Arc::from(state.as_str())),
-                order: HeadsOrder::NewestFirst,
-                after: after.take(),
-                limit: PAGE,
-            };
-            let heads = self.inner.log.heads(page).await?;
-            for stored in &heads {
-                let Some(plan) = self.inner.log.readable(stored, streams::plan_of(stored)) else {
-                    continue;
-                };
+        while let Some(page) = pages.next().await? {
+            for plan in page.iter().filter_map(|stored| Plan::of_head(log, stored).ok()) {
                 // A child is younger than its parent, so there are no more from here on.
                 if query.parent.is_some_and(|parent| plan.id < parent) {
                     return Ok(found);
@@ -182,26 +151,23 @@ impl Plans {
                     .is_none_or(|workspace| facts.workspace == workspace)
                     && query.parent.is_none_or(|parent| facts.parent == Some(parent));
                 if is_wanted {
-                    found.push(self.seen(plan));
+                    found.push(self.without_ended_commands(plan));
                 }
                 if found.len() >= query.limit as usize {
                     return Ok(found);
                 }
             }
-            if heads.len() < PAGE as usize {
-                return Ok(found);
-            }
-            after = heads.last().map(|stored| stored.stream.clone());
         }
+        Ok(found)
     }
 
-    /// What an earlier life left half-way and is being set right.
+    /// What an earlier daemon left unfinished and is being recovered.
     #[must_use]
     pub fn recovering(&self) -> Vec<Recovery> {
         self.inner.recovering.list()
     }
 
-    /// How many plans there are, as this daemon knows it.
+    /// How many plans are open or sealed, as this daemon knows it.
     #[must_use]
     pub fn counts(&self) -> PlanCounts {
         self.inner.overlaps.counts()
@@ -219,15 +185,12 @@ impl Plans {
         match plan.record.facts.strategy {
             SandboxStrategy::Overlay => plan.record.facts.root.clone(),
             SandboxStrategy::GitWorktree | SandboxStrategy::Copy => {
-                crate::plan_worker::sandbox_directory(&self.inner, plan).join("tree")
+                sandbox_directory(&self.inner, plan).join("tree")
             }
         }
     }
 
     /// The changesets of a plan, oldest first, without their changes.
-    ///
-    /// # Errors
-    /// There is no such plan.
     pub async fn changesets(&self, id: PlanId) -> Result<Vec<Changeset>, PlanError> {
         let plan = self.get(id).await?;
         let mut changesets = store::changesets(&self.inner.log, id).await?;
@@ -238,9 +201,6 @@ impl Plans {
     }
 
     /// One changeset with its changes.
-    ///
-    /// # Errors
-    /// There is none of this id in the plan.
     pub async fn changeset(&self, id: PlanId, changeset: ChangesetId) -> Result<Changeset, PlanError> {
         let plan = self.get(id).await?;
         let mut changeset = store::changeset(&self.inner.log, id, changeset).await?;
@@ -249,9 +209,6 @@ impl Plans {
     }
 
     /// The plan, as one actor works in it.
-    ///
-    /// # Errors
-    /// There is no such plan.
     pub async fn context(&self, plan: PlanId, actor: Actor) -> Result<PlanExecutionContext, PlanError> {
         self.get(plan).await?;
         Ok(PlanExecutionContext {
@@ -261,23 +218,15 @@ impl Plans {
         })
     }
 
-    /// Starts a changeset, which is its actor's current one from then on. *Cancel safety*: dropped half-way, it may or
-    /// may not be started.
-    ///
-    /// # Errors
-    /// The plan takes no changes.
-    pub async fn start_changeset(&self, plan: PlanId, new: NewChangeset) -> Result<Changeset, PlanError> {
-        let id = self
+    /// Starts a changeset, which is its actor's current one from then on.
+    pub async fn start_changeset(&self, plan: PlanId, by: Attribution) -> Result<Changeset, PlanError> {
+        let start = self
             .inner
-            .at_plan(plan, move |worker| Box::pin(worker.start_changeset(new)))
-            .await?;
-        self.changeset(plan, id).await
+            .at_plan(plan, move |worker| Box::pin(worker.start_changeset(by)));
+        self.changeset(plan, start.await?).await
     }
 
-    /// Closes a changeset; one that is closed stays so. *Cancel safety*: dropped half-way, it may or may not be closed.
-    ///
-    /// # Errors
-    /// There is none of this id in the plan.
+    /// Closes a changeset; one that is closed stays so.
     pub async fn close_changeset(&self, plan: PlanId, id: ChangesetId) -> Result<Changeset, PlanError> {
         self.inner
             .at_plan(plan, move |worker| Box::pin(worker.close_changeset(id)))
@@ -285,11 +234,7 @@ impl Plans {
         self.changeset(plan, id).await
     }
 
-    /// Writes to the sandbox and records it. *Cancel safety*: dropped half-way, what was written is recorded all the
-    /// same.
-    ///
-    /// # Errors
-    /// The plan takes no changes, or its sandbox cannot be opened.
+    /// Writes to the sandbox and records it.
     pub async fn change_files(&self, plan: PlanId, order: ChangeFiles) -> Result<FilesChanged, PlanError> {
         self.inner
             .at_plan(plan, move |worker| Box::pin(worker.change_files(order)))
@@ -297,57 +242,33 @@ impl Plans {
     }
 
     /// What is at a path of the sandbox, or at its root.
-    ///
-    /// # Errors
-    /// There is nothing, or it leads out of the sandbox.
     pub async fn read_file(&self, plan: PlanId, path: Option<RelPath>) -> Result<FileFound, PlanError> {
         let sandbox = match self.inner.open_sandboxes.get(plan) {
             Some(sandbox) => sandbox,
-            None => self.inner.at_plan(plan, |worker| Box::pin(worker.look())).await?,
+            None => {
+                let open = self.inner.at_plan(plan, |worker| Box::pin(worker.sandbox()));
+                open.await?
+            }
         };
         // Agents read all day, and to wake a thread takes longer than to read a small file.
         if let Some((entry, content)) = path.as_ref().and_then(|path| sandbox.tree().file_at_hand(path)) {
             return Ok(FileFound::File { entry, content });
         }
-        blocking(move || sandbox_read::read(sandbox.tree(), path.as_ref())).await?
+        blocking(move || explore::read(sandbox.tree(), path.as_ref())).await?
     }
 
-    /// RootChecks through the files of the sandbox, on a thread where that may block. *Cancel safety*: dropped half-way, what
-    /// looks goes on until it is done; it changes nothing.
-    ///
-    /// # Errors
-    /// The sandbox cannot be opened, or what is ignored in it cannot be read.
+    /// Looks through the files of the sandbox, on a thread where that may block.
     pub async fn explore<R: Send + 'static>(
         &self,
         plan: PlanId,
         look: impl FnOnce(&mut Explorer<'_, '_>) -> R + Send + 'static,
     ) -> Result<R, PlanError> {
-        let sandbox = self.inner.at_plan(plan, |worker| Box::pin(worker.look())).await?;
+        let open = self.inner.at_plan(plan, |worker| Box::pin(worker.sandbox()));
+        let sandbox = open.await?;
         blocking(move || explore::explore(sandbox.as_ref(), look)).await?
     }
 
-    /// Opens the sandbox for somebody who looks at all of it, from many threads at once. What its actor has written and nobody
-    /// has recorded yet is seen too. *Cancel safety*: may be dropped; it changes nothing.
-    ///
-    /// # Errors
-    /// The sandbox cannot be opened or read.
-    pub async fn look(&self, plan: PlanId) -> Result<SandboxView, PlanError> {
-        sandbox_view::look(&self.inner, plan).await
-    }
-
-    /// The root of the tree that a directory is in, for somebody who only looks: a workspace, a repository of git, or the
-    /// directory itself. Nothing is registered, and one inside another is in nobody's way; the inner one counts.
-    ///
-    /// # Errors
-    /// There is no such directory, or the daemon keeps its own files in it.
-    pub async fn root_of(&self, directory: PathBuf) -> Result<PathBuf, PlanError> {
-        sandbox_view::root_of(&self.inner, directory).await
-    }
-
     /// What the plan changes altogether, in the order of paths; or what one changeset did.
-    ///
-    /// # Errors
-    /// There is no such plan or changeset.
     pub async fn changes(&self, id: PlanId, of: Option<ChangesetId>) -> Result<Vec<Change>, PlanError> {
         let plan = self.get(id).await?;
         match of {
@@ -359,26 +280,20 @@ impl Plans {
         }
     }
 
-    /// Where the contents of changes are found. It blocks, and may be used from blocking tasks only.
+    /// The contents of changes. Reading them blocks, so use it from blocking tasks only.
     #[must_use]
     pub fn contents(&self) -> Arc<dyn Contents> {
         Arc::new(self.inner.contents.clone())
     }
 
-    /// Says that the work is done. *Cancel safety*: dropped half-way, it goes on; so it is with all changes of a plan.
-    ///
-    /// # Errors
-    /// A command runs in it, or it is over.
+    /// Says that the work is done. Refused while a command runs in the plan.
     pub async fn seal(&self, plan: PlanId, by: Actor, seen: Option<u64>) -> Result<Plan, PlanError> {
         self.inner
             .at_plan(plan, move |worker| Box::pin(worker.seal(by, seen)))
             .await
     }
 
-    /// Moves an open plan's sandbox to the workspace's present state.
-    ///
-    /// # Errors
-    /// A command runs in it, or it is over. That both changed the same place is an outcome.
+    /// Moves an open plan's sandbox to the workspace's present state. A conflict is an outcome, not an error.
     pub async fn refresh(
         &self,
         plan: PlanId,
@@ -391,12 +306,9 @@ impl Plans {
             .await
     }
 
-    /// Applies plans: all of them or none. *Cancel safety*: dropped half-way, it goes on.
-    ///
-    /// # Errors
-    /// A command runs in one, a check has not passed, or they do not belong together. A conflict is an outcome.
+    /// Applies plans: all of them or none. A conflict is an outcome, not an error.
     pub async fn apply(&self, mut order: ApplyRequest) -> Result<LandingOutcome, PlanError> {
-        let mut seen = std::collections::HashSet::new();
+        let mut seen = HashSet::new();
         order.plans.retain(|plan| seen.insert(*plan));
         let first = *order.plans.first().ok_or(PlanError::NotTogether)?;
         let workspace = self.get(first).await?.record.facts.workspace;
@@ -405,10 +317,7 @@ impl Plans {
             .await
     }
 
-    /// Takes an applied plan back, or one changeset of it. *Cancel safety*: dropped half-way, it goes on.
-    ///
-    /// # Errors
-    /// It is not applied. A conflict is an outcome.
+    /// Undoes an applied plan, or one changeset of it. A conflict is an outcome, not an error.
     pub async fn undo(&self, order: UndoRequest) -> Result<LandingOutcome, PlanError> {
         let workspace = self.get(order.plan).await?.record.facts.workspace;
         self.inner
@@ -416,24 +325,12 @@ impl Plans {
             .await
     }
 
-    /// Adds checks to a plan.
-    ///
-    /// # Errors
-    /// It has too many.
     pub async fn add_checks(&self, plan: PlanId, commands: Vec<String>) -> Result<Plan, PlanError> {
-        let added = self.inner.at_plan(plan, move |worker| {
-            Box::pin(async move {
-                let add = |plan, record: &_, now| state::add_checks(plan, record, commands.clone(), now);
-                worker.change(None, add).await
-            })
-        });
-        added.await
+        let add = move |plan, record: &_, now| state::add_checks(plan, record, commands.clone(), now);
+        self.inner.change_plan(plan, add).await
     }
 
     /// A check is about to run as a job. If that job is the last run of it already, nothing happens.
-    ///
-    /// # Errors
-    /// The plan is over, or is being applied.
     pub async fn check_started(
         &self,
         plan: PlanId,
@@ -441,101 +338,65 @@ impl Plans {
         command: String,
         job: String,
     ) -> Result<Plan, PlanError> {
-        let started = self.inner.at_plan(plan, move |worker| {
-            Box::pin(async move {
-                let start =
-                    |plan, record: &_, now| state::check_started(plan, record, (&command, &job), &by, now);
-                worker.change(None, start).await
-            })
-        });
-        started.await
+        let start = move |plan, record: &_, now| state::check_started(plan, record, &command, &job, &by, now);
+        self.inner.change_plan(plan, start).await
     }
 
     /// A check has ended. One that is no longer the last run of its command, or has ended before, changes nothing.
-    ///
-    /// # Errors
-    /// The log failed.
     pub async fn check_ended(
         &self,
         plan: PlanId,
         by: Actor,
-        (command, job): (String, String),
+        command: String,
+        job: String,
         end: CheckEnd,
     ) -> Result<Plan, PlanError> {
-        let ended = self.inner.at_plan(plan, move |worker| {
-            Box::pin(async move {
-                let end = |_, record: &_, now| {
-                    Ok(state::check_ended(
-                        record,
-                        (&command, &job),
-                        end.clone(),
-                        &by,
-                        now,
-                    ))
-                };
-                worker.change(None, end).await
-            })
-        });
-        ended.await
+        let end =
+            move |_, record: &_, now| Ok(state::check_ended(record, &command, &job, end.clone(), &by, now));
+        self.inner.change_plan(plan, end).await
     }
 
     /// A command is about to run in the sandbox.
-    ///
-    /// # Errors
-    /// The plan is over, or its sandbox cannot be opened.
-    pub async fn begin_command(&self, plan: PlanId, new: NewCommandRun) -> Result<CommandRun, PlanError> {
+    pub async fn begin_command(&self, plan: PlanId, by: Attribution) -> Result<CommandRun, PlanError> {
         self.inner
-            .at_plan(plan, move |worker| Box::pin(worker.begin_command(new)))
+            .at_plan(plan, move |worker| Box::pin(worker.begin_command(by)))
             .await
     }
 
-    /// Nothing of the command runs any more: what it changed is captured and recorded as its actor's. The changeset, if
-    /// there was anything.
-    ///
-    /// # Errors
-    /// The sandbox cannot be read, or the log failed.
-    pub async fn end_command(&self, run_id: &CommandRun) -> Result<Option<Changeset>, PlanError> {
-        let id = run_id.id.clone();
-        self.inner
-            .at_plan(run_id.plan, move |worker| {
-                Box::pin(async move { worker.end_command(&id).await })
-            })
-            .await
+    /// The command has ended, with all of its processes: what it changed is captured and recorded as its actor's.
+    /// Returns the changeset, if anything changed.
+    pub async fn end_command(&self, run: &CommandRun) -> Result<Option<Changeset>, PlanError> {
+        let id = run.id.clone();
+        let end = self.inner.at_plan(run.plan, move |worker| {
+            Box::pin(async move { worker.end_command(&id).await })
+        });
+        end.await
     }
 
     /// The workspaces, by path.
-    ///
-    /// # Errors
-    /// The log failed.
     pub async fn workspaces(&self) -> Result<Vec<Workspace>, PlanError> {
         workspaces::list(&self.inner).await
     }
 
     /// Whether a workspace is there; nothing if there is none of this id. No other one is looked at.
-    ///
-    /// # Errors
-    /// The log failed.
     pub async fn presence(&self, id: WorkspaceId) -> Result<Option<WorkspaceState>, PlanError> {
         workspaces::presence(&self.inner, id).await
     }
 
-    /// An apply or undo of a workspace that was left half-way and could not be brought to an end when that was last tried.
+    /// An apply or undo of a workspace that could not be brought to an end when that was last tried.
     #[must_use]
     pub fn stuck_landing(&self, id: WorkspaceId) -> Option<StuckLanding> {
         self.inner.stuck.of(id)
     }
 
-    /// What is weaker in a workspace than elsewhere, as far as it was found out in this life of the daemon.
+    /// What is weaker in a workspace than elsewhere, as far as this daemon has found out.
     #[must_use]
     pub fn workspace_notice(&self, id: WorkspaceId) -> Option<String> {
         self.inner.notices.of(id).flatten()
     }
 
-    /// Brings an apply or undo to its end that was left half-way on a workspace, or sets it aside. *Cancel safety*: dropped
-    /// half-way, it goes on.
-    ///
-    /// # Errors
-    /// There is no workspace of this id, or the log failed. That it cannot be brought to an end is an answer.
+    /// Finishes or rolls back an apply or undo that was interrupted, or sets it aside. That neither is possible is an
+    /// answer, not an error.
     pub async fn repair_workspace(&self, id: WorkspaceId, how: Repair) -> Result<Repaired, PlanError> {
         self.inner
             .at_workspace(id, move |queue| Box::pin(queue.repair(how)))
@@ -543,22 +404,13 @@ impl Plans {
     }
 
     /// Content of users that applies and undos had to keep, newest first.
-    ///
-    /// # Errors
-    /// The directory that it is kept in cannot be read.
     pub async fn rescued(&self) -> Result<RescuedList, PlanError> {
         let shelf = self.inner.shelf();
         let list = blocking(move || shelf.list()).await?;
-        list.map_err(|source| PlanError::Io {
-            what: "listing rescued content".to_owned(),
-            source,
-        })
+        list.map_err(PlanError::io("listing rescued content"))
     }
 
-    /// Puts rescued content back into its workspace. *Cancel safety*: dropped half-way, it goes on.
-    ///
-    /// # Errors
-    /// There is none of this id, its workspace is gone, or something is at the path.
+    /// Puts rescued content back into its workspace.
     pub async fn restore_rescued(&self, order: RestoreRequest) -> Result<Restored, PlanError> {
         let rescued = self.rescued_of(order.id).await?;
         self.inner
@@ -569,34 +421,22 @@ impl Plans {
     }
 
     /// Removes rescued content for good.
-    ///
-    /// # Errors
-    /// There is none of this id, or it cannot be removed.
     pub async fn drop_rescued(&self, id: RescuedId) -> Result<Rescued, PlanError> {
         let rescued = self.rescued_of(id).await?;
         let shelf = self.inner.shelf();
         let removed = blocking(move || shelf.remove(id)).await?;
-        removed.map_err(|source| PlanError::Io {
-            what: format!("removing {}", rescued.at.display()),
-            source,
-        })?;
+        removed.map_err(PlanError::io(format!("removing {}", rescued.at.display())))?;
         Ok(rescued)
     }
 
     async fn rescued_of(&self, id: RescuedId) -> Result<Rescued, PlanError> {
         let shelf = self.inner.shelf();
         let found = blocking(move || shelf.read(id)).await?;
-        let found = found.map_err(|source| PlanError::Io {
-            what: format!("reading the record of {id}"),
-            source,
-        })?;
+        let found = found.map_err(PlanError::io(format!("reading the record of {id}")))?;
         found.ok_or(PlanError::RescuedNotFound(id))
     }
 
-    /// Forgets a workspace that has no plans that are not over. An undo that is stuck there is set aside first.
-    ///
-    /// # Errors
-    /// There is none of this id, or it has such plans.
+    /// Forgets a workspace that has no open or sealed plans. An undo that is stuck there is set aside first.
     pub async fn forget_workspace(&self, id: WorkspaceId) -> Result<(), PlanError> {
         let workspace = workspaces::get(&self.inner, id).await?;
         if workspace.record.landing.is_some() && workspace.open_plans == 0 {
@@ -608,9 +448,6 @@ impl Plans {
     }
 
     /// Sets the commands that every new plan of a workspace must pass.
-    ///
-    /// # Errors
-    /// There is none of this id.
     pub async fn set_workspace_checks(
         &self,
         id: WorkspaceId,
@@ -621,43 +458,13 @@ impl Plans {
             .await
     }
 
-    /// Takes sandboxes away that nobody needs. One with unapplied work never goes. *Cancel safety*: dropped half-way,
-    /// the rest is collected the next time.
-    ///
-    /// # Errors
-    /// The log failed, or a sandbox cannot be taken away.
-    pub async fn collect(&self, policy: GcPolicy) -> Result<PlansCollected, PlanError> {
-        collect::collect(&self.inner, policy).await
-    }
-
-    /// Forgets a plan that is over, for good: what was changed in it, the contents that nobody else has, and what an
-    /// apply of it did. It can no longer be undone. *Cancel safety*: dropped half-way, it can be forgotten again.
-    ///
-    /// # Errors
-    /// It is open or sealed, something runs in it, or an open plan merges into it.
-    pub async fn forget(&self, plan: PlanId, by: Actor, seen: Option<u64>) -> Result<Forgotten, PlanError> {
-        forget::forget(&self.inner, plan, by, seen).await
-    }
-
-    /// Forgets what is older, or takes more room, than the settings allow. *Cancel safety*: dropped half-way, the rest
-    /// is forgotten the next time.
-    ///
-    /// # Errors
-    /// The log failed, or a sandbox cannot be taken away.
-    pub async fn forget_old(&self) -> Result<Forgotten, PlanError> {
-        forget::forget_old(&self.inner).await
-    }
-
-    /// How sandboxes can be made here, the best first: what is to be said of each, or why it does not work.
+    /// How sandboxes can be made here, the best first: a description of each, or why it does not work.
     #[must_use]
     pub fn strategies(&self) -> Vec<(SandboxStrategy, Result<String, String>)> {
         self.inner.strategies.list()
     }
 
     /// What happened to a plan, oldest first.
-    ///
-    /// # Errors
-    /// There is no such plan.
     pub async fn timeline(
         &self,
         plan: PlanId,
@@ -668,32 +475,29 @@ impl Plans {
         let page = self
             .inner
             .log
-            .read(&streams::plan_stream(plan)?, after, limit)
+            .read(&Plan::stream_of(&plan)?, after, limit)
             .await?;
         Ok(page.events.iter().map(Moment::of).collect())
     }
 
     /// Follows what happens to a plan. Its items become moments by [`Moment::of`].
-    ///
-    /// # Errors
-    /// Never in practice: every id names a stream.
     pub fn follow(&self, plan: PlanId, after: Sequence, scope: &Scope) -> Result<Tail, PlanError> {
-        Ok(self.inner.log.tail(&streams::plan_stream(plan)?, after, scope))
+        Ok(self.inner.log.tail(&Plan::stream_of(&plan)?, after, scope))
     }
 
+    /// Tells that some plan has changed.
     #[must_use]
     pub fn moves(&self) -> StreamChanges {
-        self.inner.log.changes(PLAN_KIND)
+        self.inner.log.changes(PlanRecord::KIND)
     }
 
-    /// Keeps what is in the sandbox of a plan from being recorded, as long as the answer is held. For whoever is about to give
-    /// the plan up and must not wait for that.
+    /// Keeps what is in the sandbox of a plan from being recorded, as long as the answer is held. For a caller that is
+    /// about to discard the plan and must not wait for that.
     pub fn hold_captures(&self, plan: PlanId) -> CaptureHold {
         CaptureTokens::hold(&self.inner.captures, plan)
     }
 
-    /// Calls off what looks at sandboxes to record what changed there; the next daemon does that. For a daemon that has no
-    /// time left to wait for it.
+    /// Cancels all captures; the next daemon records what changed. For a daemon that has no time left to wait for them.
     pub fn stop_captures(&self) {
         let cause = kernel::Cause::new("the daemon", "it is stopping");
         self.inner.captures.cancel_all(cause);

@@ -27,7 +27,6 @@ const TICK_NS: u32 = 20_000_000;
 /// The same for file systems that keep whole seconds, or every other one.
 const COARSE_TICK_S: i64 = 2;
 
-/// A moment as file systems tell it.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) struct FileTime {
     pub(crate) seconds: i64,
@@ -56,7 +55,6 @@ pub(crate) enum Cached {
 /// What the last scan found, by path.
 #[derive(Debug, Default, Eq, PartialEq)]
 pub(crate) struct StatCache {
-    /// The image that holds the contents.
     pub(crate) image: Option<ManifestId>,
     /// How many entries the image has. Not all of them need be known here.
     pub(crate) image_entries: u64,

@@ -5,17 +5,17 @@
 
 use std::sync::Arc;
 
-use eventlog::{UnixMs, Version};
+use eventlog::UnixMs;
 use protocol::{ChangesetId, CheckState, PlanId, PlanState};
 
-use crate::streams::PlanEvent;
+use crate::PlanEvent;
 use crate::{
-    Actor, Attempt, Check, CheckEnd, CheckRun, Landed, ManifestId, OpenChangeset, Plan, PlanError, Record,
+    Actor, Attempt, Check, CheckEnd, CheckRun, Landed, ManifestId, OpenChangeset, PlanError, PlanRecord,
     Refused, Running, Unapplied, Unrecorded,
 };
 
 /// The next record, and the events that go with it.
-pub(crate) type Step = Result<(Record, Vec<PlanEvent>), PlanError>;
+pub(crate) type Step = Result<(PlanRecord, Vec<PlanEvent>), PlanError>;
 
 /// The most conflicts that are kept with a plan. The answer to the attempt has all of them.
 const KEPT_CONFLICTS: usize = 50;
@@ -25,7 +25,7 @@ pub(crate) const CHECK_TOOL: &str = "check";
 const CHECKS_LIMIT: usize = 64;
 
 /// Nobody may change the plan while it is being carried out.
-fn not_landing(plan: PlanId, record: &Record) -> Result<(), PlanError> {
+fn not_landing(plan: PlanId, record: &PlanRecord) -> Result<(), PlanError> {
     match &record.landing {
         None => Ok(()),
         Some(_) => Err(PlanError::Busy {
@@ -35,7 +35,7 @@ fn not_landing(plan: PlanId, record: &Record) -> Result<(), PlanError> {
     }
 }
 
-fn nothing_runs(plan: PlanId, record: &Record) -> Result<(), PlanError> {
+fn nothing_runs(plan: PlanId, record: &PlanRecord) -> Result<(), PlanError> {
     match record.running.first() {
         None => Ok(()),
         Some(running) => Err(PlanError::Busy {
@@ -45,7 +45,7 @@ fn nothing_runs(plan: PlanId, record: &Record) -> Result<(), PlanError> {
     }
 }
 
-fn wrong(plan: PlanId, record: &Record) -> PlanError {
+fn wrong(plan: PlanId, record: &PlanRecord) -> PlanError {
     PlanError::WrongState {
         plan,
         state: record.state,
@@ -53,7 +53,7 @@ fn wrong(plan: PlanId, record: &Record) -> PlanError {
 }
 
 /// The record as one that can be worked on: open, or sealed and opened again.
-fn workable(plan: PlanId, record: &Record, by: &Actor, now: UnixMs) -> Step {
+fn workable(plan: PlanId, record: &PlanRecord, by: &Actor, now: UnixMs) -> Step {
     not_landing(plan, record)?;
     let mut next = record.clone();
     next.changed_at = now;
@@ -70,8 +70,7 @@ fn workable(plan: PlanId, record: &Record, by: &Actor, now: UnixMs) -> Step {
     }
 }
 
-/// Whether files of the plan may be changed.
-pub(crate) fn may_work(plan: PlanId, record: &Record) -> Result<(), PlanError> {
+pub(crate) fn may_work(plan: PlanId, record: &PlanRecord) -> Result<(), PlanError> {
     not_landing(plan, record)?;
     match record.state {
         PlanState::Open | PlanState::Sealed => Ok(()),
@@ -82,9 +81,10 @@ pub(crate) fn may_work(plan: PlanId, record: &Record) -> Result<(), PlanError> {
 /// Starts a changeset: published and current in one step.
 pub(crate) fn start_changeset(
     plan: PlanId,
-    record: &Record,
+    record: &PlanRecord,
     id: ChangesetId,
-    (actor, reason): (&Actor, &str),
+    actor: &Actor,
+    reason: &str,
     now: UnixMs,
 ) -> Step {
     let (mut next, mut events) = workable(plan, record, actor, now)?;
@@ -103,7 +103,11 @@ pub(crate) fn start_changeset(
     Ok((next, events))
 }
 
-pub(crate) fn close_changeset(record: &Record, id: ChangesetId, now: UnixMs) -> (Record, Vec<PlanEvent>) {
+pub(crate) fn close_changeset(
+    record: &PlanRecord,
+    id: ChangesetId,
+    now: UnixMs,
+) -> (PlanRecord, Vec<PlanEvent>) {
     let mut next = record.clone();
     let Some(at) = next.open_changesets.iter().position(|open| open.id == id) else {
         return (next, Vec::new());
@@ -114,7 +118,7 @@ pub(crate) fn close_changeset(record: &Record, id: ChangesetId, now: UnixMs) -> 
 }
 
 /// The changeset that an actor's changes go to: the last one that it started and has not closed.
-pub(crate) fn current_changeset(record: &Record, actor: &Actor) -> Option<ChangesetId> {
+pub(crate) fn current_changeset(record: &PlanRecord, actor: &Actor) -> Option<ChangesetId> {
     let mut mine = record
         .open_changesets
         .iter()
@@ -132,9 +136,10 @@ pub(crate) struct Extent {
 
 pub(crate) fn record(
     plan: PlanId,
-    record: &Record,
+    record: &PlanRecord,
     by: &Actor,
-    (count, extent): (u64, Extent),
+    count: u64,
+    extent: Extent,
     now: UnixMs,
 ) -> Step {
     let (mut next, mut events) = workable(plan, record, by, now)?;
@@ -147,7 +152,7 @@ pub(crate) fn record(
 }
 
 /// A command is about to run in the sandbox.
-pub(crate) fn command_started(plan: PlanId, record: &Record, running: Running, now: UnixMs) -> Step {
+pub(crate) fn command_started(plan: PlanId, record: &PlanRecord, running: Running, now: UnixMs) -> Step {
     // A check looks; the plan stays sealed unless it changes something after all.
     let (mut next, mut events) = if running.tool == CHECK_TOOL && record.state == PlanState::Sealed {
         not_landing(plan, record)?;
@@ -167,11 +172,11 @@ pub(crate) fn command_started(plan: PlanId, record: &Record, running: Running, n
 
 /// Nothing of it runs any more. What it changed is recorded, or the plan says why not.
 pub(crate) fn command_ended(
-    record: &Record,
+    record: &PlanRecord,
     run_id: &str,
     recorded: Result<(), String>,
     now: UnixMs,
-) -> (Record, Vec<PlanEvent>) {
+) -> (PlanRecord, Vec<PlanEvent>) {
     let mut next = record.clone();
     let Some(at) = next.running.iter().position(|running| running.id == run_id) else {
         return (next, Vec::new());
@@ -184,7 +189,7 @@ pub(crate) fn command_ended(
         Ok(()) => next.unrecorded = None,
         Err(why) => {
             events.push(PlanEvent::new("not_recorded", &gone.actor, why.clone()));
-            next.unrecorded = Some(Unrecorded::of(&gone, why));
+            next.unrecorded = Some(Unrecorded::new((&gone).into(), why));
         }
     }
     (next, events)
@@ -192,10 +197,10 @@ pub(crate) fn command_ended(
 
 /// What is in the sandbox is recorded, or the plan says why not.
 pub(crate) fn looked_at(
-    record: &Record,
+    record: &PlanRecord,
     recorded: Result<(), Unrecorded>,
     now: UnixMs,
-) -> (Record, Vec<PlanEvent>) {
+) -> (PlanRecord, Vec<PlanEvent>) {
     let mut next = record.clone();
     next.unrecorded = recorded.err();
     if next.unrecorded == record.unrecorded {
@@ -209,7 +214,7 @@ pub(crate) fn looked_at(
     (next, events.into_iter().collect())
 }
 
-pub(crate) fn seal(plan: PlanId, record: &Record, by: &Actor, now: UnixMs) -> Step {
+pub(crate) fn seal(plan: PlanId, record: &PlanRecord, by: &Actor, now: UnixMs) -> Step {
     not_landing(plan, record)?;
     nothing_runs(plan, record)?;
     match record.state {
@@ -225,7 +230,7 @@ pub(crate) fn seal(plan: PlanId, record: &Record, by: &Actor, now: UnixMs) -> St
     }
 }
 
-pub(crate) fn discard(plan: PlanId, record: &Record, by: &Actor, work: Unapplied, now: UnixMs) -> Step {
+pub(crate) fn discard(plan: PlanId, record: &PlanRecord, by: &Actor, work: Unapplied, now: UnixMs) -> Step {
     not_landing(plan, record)?;
     nothing_runs(plan, record)?;
     match record.state {
@@ -235,9 +240,7 @@ pub(crate) fn discard(plan: PlanId, record: &Record, by: &Actor, work: Unapplied
             let files = record.files;
             return Err(PlanError::HasWork { plan, files });
         }
-        PlanState::Open | PlanState::Sealed
-            if Plan::has_uncarried_work(record) && work == Unapplied::Keep =>
-        {
+        PlanState::Open | PlanState::Sealed if record.has_uncarried_work() && work == Unapplied::Keep => {
             return Err(PlanError::HasUncarriedWork {
                 plan,
                 what: uncarried_text(plan, record),
@@ -253,7 +256,7 @@ pub(crate) fn discard(plan: PlanId, record: &Record, by: &Actor, work: Unapplied
 }
 
 /// It is about to be forgotten for good. Until nothing of it is left, it is a plan that was given up.
-pub(crate) fn forget(plan: PlanId, record: &Record, by: &Actor, now: UnixMs) -> Step {
+pub(crate) fn forget(plan: PlanId, record: &PlanRecord, by: &Actor, now: UnixMs) -> Step {
     not_landing(plan, record)?;
     nothing_runs(plan, record)?;
     if matches!(record.state, PlanState::Open | PlanState::Sealed) {
@@ -268,13 +271,8 @@ pub(crate) fn forget(plan: PlanId, record: &Record, by: &Actor, now: UnixMs) -> 
 }
 
 /// What a plan has and does not carry, in sentences.
-fn uncarried_text(plan: PlanId, record: &Record) -> String {
-    let plan = Plan {
-        id: plan,
-        version: Version::NONE,
-        record: record.clone(),
-    };
-    let mut notes = plan.uncarried_notes();
+fn uncarried_text(plan: PlanId, record: &PlanRecord) -> String {
+    let mut notes = record.uncarried_notes(plan);
     notes.extend(
         record
             .unrecorded
@@ -286,7 +284,7 @@ fn uncarried_text(plan: PlanId, record: &Record) -> String {
 
 /// Whether an attempt may be made at all. Fails closed: a check that has not passed for what is in the plan now is in
 /// the way.
-pub(crate) fn may_land(plan: PlanId, record: &Record, what: Attempt) -> Result<(), PlanError> {
+pub(crate) fn may_land(plan: PlanId, record: &PlanRecord, what: Attempt) -> Result<(), PlanError> {
     not_landing(plan, record)?;
     nothing_runs(plan, record)?;
     match (what, record.state) {
@@ -309,14 +307,13 @@ pub(crate) fn may_land(plan: PlanId, record: &Record, what: Attempt) -> Result<(
     }
 }
 
-/// It is being carried out from now on.
 pub(crate) fn begin_landing(
     plan: PlanId,
-    record: &Record,
+    record: &PlanRecord,
     what: Attempt,
     landing: &str,
     now: UnixMs,
-) -> Result<Record, PlanError> {
+) -> Result<PlanRecord, PlanError> {
     may_land(plan, record, what)?;
     let mut next = record.clone();
     if next.state == PlanState::Open {
@@ -328,16 +325,16 @@ pub(crate) fn begin_landing(
     Ok(next)
 }
 
-/// It has been carried out.
 pub(crate) fn landed(
-    record: &Record,
-    (what, by): (Attempt, &Actor),
-    outcome: (PlanState, Landed),
+    record: &PlanRecord,
+    what: Attempt,
+    by: &Actor,
+    state: PlanState,
+    landed: Landed,
     text: String,
     now: UnixMs,
-) -> (Record, Vec<PlanEvent>) {
+) -> (PlanRecord, Vec<PlanEvent>) {
     let mut next = record.clone();
-    let (state, landed) = outcome;
     next.state = state;
     next.landing = None;
     next.landed = Some(landed);
@@ -352,7 +349,7 @@ pub(crate) fn landed(
 }
 
 /// It was not carried out, and nothing was changed by the attempt.
-pub(crate) fn refused(record: &Record, refused: Refused, now: UnixMs) -> (Record, Vec<PlanEvent>) {
+pub(crate) fn refused(record: &PlanRecord, refused: Refused, now: UnixMs) -> (PlanRecord, Vec<PlanEvent>) {
     let mut next = record.clone();
     let count = refused.conflicts.len();
     let s = if count == 1 { "" } else { "s" };
@@ -367,11 +364,12 @@ pub(crate) fn refused(record: &Record, refused: Refused, now: UnixMs) -> (Record
 /// It could neither be carried out nor taken back, and was given up. The plan is as it was before the attempt; what is in the
 /// workspace is another matter.
 pub(crate) fn set_aside(
-    record: &Record,
-    (what, by): (Option<Attempt>, &Actor),
+    record: &PlanRecord,
+    what: Option<Attempt>,
+    by: &Actor,
     why: &str,
     now: UnixMs,
-) -> (Record, Vec<PlanEvent>) {
+) -> (PlanRecord, Vec<PlanEvent>) {
     let mut next = record.clone();
     next.landing = None;
     next.running.retain(|running| running.tool != "merge");
@@ -388,7 +386,7 @@ pub(crate) fn set_aside(
     (next, vec![events])
 }
 
-pub(crate) fn add_checks(plan: PlanId, record: &Record, commands: Vec<String>, now: UnixMs) -> Step {
+pub(crate) fn add_checks(plan: PlanId, record: &PlanRecord, commands: Vec<String>, now: UnixMs) -> Step {
     let mut next = record.clone();
     for command in commands {
         if !next.checks.iter().any(|check| check.command == command) {
@@ -405,11 +403,11 @@ pub(crate) fn add_checks(plan: PlanId, record: &Record, commands: Vec<String>, n
     Ok((next, Vec::new()))
 }
 
-/// A check is about to run.
 pub(crate) fn check_started(
     plan: PlanId,
-    record: &Record,
-    (command, job): (&str, &str),
+    record: &PlanRecord,
+    command: &str,
+    job: &str,
     by: &Actor,
     now: UnixMs,
 ) -> Step {
@@ -440,12 +438,13 @@ pub(crate) fn check_started(
 
 /// A check has ended. If it is no longer the last run of its command, nothing happens.
 pub(crate) fn check_ended(
-    record: &Record,
-    (command, job): (&str, &str),
+    record: &PlanRecord,
+    command: &str,
+    job: &str,
     end: CheckEnd,
     by: &Actor,
     now: UnixMs,
-) -> (Record, Vec<PlanEvent>) {
+) -> (PlanRecord, Vec<PlanEvent>) {
     let mut next = record.clone();
     let runs = next.checks.iter_mut().filter(|check| check.command == command);
     let mut running = runs.filter_map(|check| check.run.as_mut());

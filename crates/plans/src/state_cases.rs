@@ -9,11 +9,11 @@ use protocol::{
     ChangesetId, CheckState, HomeId, IfChildFails, PlanId, PlanState, SandboxStrategy, WorkspaceId,
 };
 
+use crate::PlanEvent;
 use crate::state::{self, Extent};
-use crate::streams::PlanEvent;
 use crate::{
     Actor, Attempt, Check, CheckEnd, CheckRun, Conflict, ConflictKind, Facts, Landed, ManifestId,
-    OpenChangeset, PlanError, Record, Refused, Running, Unapplied, Unrecorded,
+    OpenChangeset, PlanError, PlanRecord, Refused, Running, Unapplied, Unrecorded,
 };
 
 const BEFORE: UnixMs = UnixMs(1_000);
@@ -43,8 +43,8 @@ pub(crate) fn running(run_id: &str, tool: &str) -> Running {
     }
 }
 
-pub(crate) fn in_state(state: PlanState) -> Record {
-    Record {
+pub(crate) fn in_state(state: PlanState) -> PlanRecord {
+    PlanRecord {
         facts: Facts {
             workspace: WorkspaceId::generate(),
             root: "/workspace".into(),
@@ -96,7 +96,7 @@ enum With {
     AFailedCheck,
 }
 
-fn prepared(state: PlanState, with: With) -> Record {
+fn prepared(state: PlanState, with: With) -> PlanRecord {
     let mut record = in_state(state);
     match with {
         With::Nothing => {}
@@ -123,8 +123,7 @@ fn check(command: &str, fingerprint: ManifestId, ended: Option<&str>) -> Check {
     }
 }
 
-/// The record with one thing changed, and the time.
-fn moved(record: &Record, change: impl FnOnce(&mut Record)) -> Record {
+fn moved(record: &PlanRecord, change: impl FnOnce(&mut PlanRecord)) -> PlanRecord {
     let mut next = record.clone();
     next.changed_at = NOW;
     change(&mut next);
@@ -146,7 +145,7 @@ fn a_changeset_is_published_and_current_in_one_step() {
         ),
     ] {
         let before = in_state(state);
-        let (next, told) = state::start_changeset(plan, &before, id, (&actor("ann"), "to see"), NOW).unwrap();
+        let (next, told) = state::start_changeset(plan, &before, id, &actor("ann"), "to see", NOW).unwrap();
         let expected = moved(&before, |next| {
             next.state = PlanState::Open;
             next.changesets = 1;
@@ -177,7 +176,7 @@ fn the_current_changeset_is_the_last_that_its_actor_has_open() {
         open(ids[2], "bob"),
         open(ids[3], "cy"),
     ];
-    let current = |record: &Record, name: &str| state::current_changeset(record, &actor(name));
+    let current = |record: &PlanRecord, name: &str| state::current_changeset(record, &actor(name));
     assert_eq!(current(&record, "ann"), Some(ids[1]));
     assert_eq!(current(&record, "bob"), Some(ids[2]));
     let (record, told) = state::close_changeset(&record, ids[1], NOW);
@@ -187,7 +186,7 @@ fn the_current_changeset_is_the_last_that_its_actor_has_open() {
     assert_eq!(
         state::close_changeset(&record, ids[1], UnixMs(10_000)),
         (record.clone(), Vec::new()),
-        "one that is closed command_runs so"
+        "one that is closed stays so"
     );
     let (sealed, _) = state::seal(PlanId::generate(), &record, &actor("ann"), NOW).unwrap();
     assert_eq!(sealed.open_changesets, []);
@@ -202,12 +201,13 @@ fn there_is_a_limit_to_open_changesets_and_to_checks() {
             plan,
             &record,
             ChangesetId::generate(),
-            (&actor(&number.to_string()), ""),
+            &actor(&number.to_string()),
+            "",
             NOW,
         );
         record = begun.unwrap().0;
     }
-    let full = state::start_changeset(plan, &record, ChangesetId::generate(), (&actor("one"), ""), NOW);
+    let full = state::start_changeset(plan, &record, ChangesetId::generate(), &actor("one"), "", NOW);
     let Err(PlanError::Busy { by, .. }) = full else {
         panic!("{full:?}");
     };
@@ -235,7 +235,7 @@ fn what_is_recorded_is_counted_and_makes_checks_outdated() {
             files: 5,
             fingerprint: OTHER,
         };
-        let (next, told) = state::record(plan, &before, &actor("ann"), (count, extent), NOW).unwrap();
+        let (next, told) = state::record(plan, &before, &actor("ann"), count, extent, NOW).unwrap();
         let expected = moved(&before, |next| {
             next.state = PlanState::Open;
             next.entries = 3 + count;
@@ -296,7 +296,10 @@ fn a_command_whose_changes_are_not_recorded_is_over_and_keeps_the_plan_from_bein
     let mut entered = in_state(PlanState::Open);
     entered.running = vec![running("run_id", "shell")];
     let (left, told) = state::command_ended(&entered, "run_id", Err("the disk is full".to_owned()), NOW);
-    let failed = Unrecorded::of(&running("run_id", "shell"), "the disk is full".to_owned());
+    let failed = Unrecorded::new(
+        (&running("run_id", "shell")).into(),
+        "the disk is full".to_owned(),
+    );
     let expected = moved(&entered, |next| {
         next.running.clear();
         next.unrecorded = Some(failed.clone());
@@ -309,7 +312,7 @@ fn a_command_whose_changes_are_not_recorded_is_over_and_keeps_the_plan_from_bein
             said("not_recorded", "bob", "the disk is full")
         ]
     );
-    let discard = |record: &Record, work| state::discard(plan, record, &actor("ann"), work, NOW);
+    let discard = |record: &PlanRecord, work| state::discard(plan, record, &actor("ann"), work, NOW);
     let refused = discard(&left, Unapplied::Keep);
     let Err(PlanError::HasUncarriedWork { what, .. }) = refused else {
         panic!("{refused:?}");
@@ -328,7 +331,7 @@ fn a_command_whose_changes_are_not_recorded_is_over_and_keeps_the_plan_from_bein
 #[test]
 fn who_is_in_the_way_is_named() {
     let plan = PlanId::generate();
-    let by = |record: &Record| match state::seal(plan, record, &actor("ann"), NOW) {
+    let by = |record: &PlanRecord| match state::seal(plan, record, &actor("ann"), NOW) {
         Err(PlanError::Busy { by, .. }) => by,
         other => panic!("{other:?}"),
     };
@@ -366,8 +369,15 @@ fn a_landing_closes_the_changesets_and_ends_done_or_refused() {
             commit: None,
             commit_wanted: None,
         };
-        let outcome = (state, landed.clone());
-        let (next, told) = state::landed(&begun, (what, &actor("ann")), outcome, "1 file".to_owned(), NOW);
+        let (next, told) = state::landed(
+            &begun,
+            what,
+            &actor("ann"),
+            state,
+            landed.clone(),
+            "1 file".to_owned(),
+            NOW,
+        );
         let expected = moved(&begun, |next| {
             next.state = state;
             next.landing = None;
@@ -418,13 +428,13 @@ fn a_check_counts_for_what_was_in_the_plan_and_only_its_last_run() {
     };
     let (record, _) =
         state::add_checks(plan, &in_state(PlanState::Sealed), vec!["make".to_owned()], NOW).unwrap();
-    let start = |record: &Record, job: &str| {
-        state::check_started(plan, record, ("make", job), &actor("ann"), NOW).unwrap()
+    let start = |record: &PlanRecord, job: &str| {
+        state::check_started(plan, record, "make", job, &actor("ann"), NOW).unwrap()
     };
-    let ended = |record: &Record, job: &str, passed: bool| {
-        state::check_ended(record, ("make", job), end(passed), &actor("ann"), NOW)
+    let ended = |record: &PlanRecord, job: &str, passed: bool| {
+        state::check_ended(record, "make", job, end(passed), &actor("ann"), NOW)
     };
-    let state_of = |record: &Record| record.checks[0].state(record.fingerprint);
+    let state_of = |record: &PlanRecord| record.checks[0].state(record.fingerprint);
     assert_eq!(state_of(&record), CheckState::Missing);
     let (first, told) = start(&record, "first");
     assert_eq!(told, [said("check_started", "ann", "make")]);

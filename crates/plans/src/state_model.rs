@@ -8,9 +8,8 @@ use protocol::{ChangesetId, CheckState, PlanId, PlanState};
 
 use crate::state::{self, Extent, Step};
 use crate::state_cases::{actor, in_state, running};
-use crate::{Attempt, CheckEnd, Landed, ManifestId, Record, Refused, Unapplied};
+use crate::{Attempt, CheckEnd, Landed, ManifestId, PlanRecord, Refused, Unapplied};
 
-/// What somebody tries to do to a plan.
 #[derive(Clone, Debug)]
 enum Try {
     Start(&'static str),
@@ -55,7 +54,6 @@ struct Model {
     started: Vec<(ChangesetId, &'static str)>,
     closed: Vec<ChangesetId>,
     entries: u64,
-    /// What is being carried out.
     landing: Option<Attempt>,
     applied: u32,
     undone: u32,
@@ -63,12 +61,12 @@ struct Model {
 
 impl Model {
     /// Tries it. `None` if it is nothing that anybody would do now.
-    fn attempt(&mut self, plan: PlanId, record: &Record, wanted: &Try, now: UnixMs) -> Option<Step> {
+    fn attempt(&mut self, plan: PlanId, record: &PlanRecord, wanted: &Try, now: UnixMs) -> Option<Step> {
         let by = actor("ann");
         Some(match wanted {
             Try::Start(name) => {
                 let id = ChangesetId::generate();
-                let step = state::start_changeset(plan, record, id, (&actor(name), ""), now);
+                let step = state::start_changeset(plan, record, id, &actor(name), "", now);
                 if step.is_ok() {
                     self.started.push((id, name));
                 }
@@ -84,7 +82,7 @@ impl Model {
                     files: 1,
                     fingerprint: ManifestId([u8::try_from(self.entries % 7).unwrap_or_default(); 32]),
                 };
-                let step = state::record(plan, record, &actor(name), (u64::from(*count), extent), now);
+                let step = state::record(plan, record, &actor(name), u64::from(*count), extent, now);
                 if step.is_ok() {
                     self.entries += u64::from(*count);
                 }
@@ -130,8 +128,10 @@ impl Model {
                 };
                 Ok(state::landed(
                     record,
-                    (what, &by),
-                    (state, landed),
+                    what,
+                    &by,
+                    state,
+                    landed,
                     String::new(),
                     now,
                 ))
@@ -146,26 +146,21 @@ impl Model {
                 Ok(state::refused(record, refused, now))
             }
             Try::AddCheck => state::add_checks(plan, record, vec!["make".to_owned()], now),
-            Try::StartCheck(job) => state::check_started(plan, record, ("make", job), &by, now),
+            Try::StartCheck(job) => state::check_started(plan, record, "make", job, &by, now),
             Try::EndCheck(job, passed) => {
                 let end = CheckEnd {
                     passed: *passed,
                     text: String::new(),
                     at: now,
                 };
-                Ok(state::check_ended(record, ("make", job), end, &by, now))
+                Ok(state::check_ended(record, "make", job, end, &by, now))
             }
         })
     }
 
-    /// What must hold of every step.
-    fn check_step(&self, before: &Record, wanted: &Try, next: &Record) {
+    fn check_step(&self, before: &PlanRecord, wanted: &Try, next: &PlanRecord) {
         if before.state == PlanState::Discarded {
-            assert_eq!(
-                next.state,
-                PlanState::Discarded,
-                "what was given up command_runs so"
-            );
+            assert_eq!(next.state, PlanState::Discarded, "what was given up stays so");
             assert_eq!(
                 (next.entries, next.changesets, &next.landing),
                 (before.entries, before.changesets, &None)
@@ -180,11 +175,11 @@ impl Model {
             );
             assert!(
                 before.state != PlanState::Applied || is_landing,
-                "what is applied is taken back, or command_runs: {wanted:?}"
+                "what is applied is taken back, or stays: {wanted:?}"
             );
         }
         if before.landing.is_some() && !matches!(wanted, Try::Land | Try::Refuse) {
-            let untouched = |record: &Record| {
+            let untouched = |record: &PlanRecord| {
                 (
                     record.state,
                     record.entries,
@@ -205,8 +200,7 @@ impl Model {
         }
     }
 
-    /// What must hold of every record.
-    fn check_record(&self, record: &Record) {
+    fn check_record(&self, record: &PlanRecord) {
         assert_eq!(record.entries, self.entries);
         assert_eq!(record.changesets, self.started.len() as u64);
         assert_eq!(record.landing.is_some(), self.landing.is_some());

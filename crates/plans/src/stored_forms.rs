@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::landings::LandingRecord;
-use crate::{ChangesetRecord, Record, Recorded, RescuedRecord, WorkspaceRecord};
+use crate::{ChangesetRecord, PlanRecord, Recorded, RescuedRecord, WorkspaceRecord};
 
 const ZEROS: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 const ONES: &str = "1111111111111111111111111111111111111111111111111111111111111111";
@@ -91,7 +91,7 @@ fn full(what: &str, facts: &str) -> String {
         ),
         format!(r#""open_changesets":[{{"id":"{CHANGESET}","actor":"bob"}}],"files":4,"fingerprint":"{ONES}","#),
         format!(
-            r#""running":[{{"run_id":"s1","job":"{JOB}","actor":"bob","tool":"shell","reason":"make","since":1500}},{{"run_id":"s2","actor":"eve","tool":"merge","reason":"merge","since":1600}}],"#
+            r#""running":[{{"stay":"s1","job":"{JOB}","actor":"bob","tool":"shell","reason":"make","since":1500}},{{"stay":"s2","actor":"eve","tool":"merge","reason":"merge","since":1600}}],"#
         ),
         format!(r#""checks":[{checks}],"landing":"landing_1","#),
         r#""landed":{"landing":"landing_0","number":1,"commit":"abc","commit_wanted":"a message"},"#.to_owned(),
@@ -108,14 +108,14 @@ fn full(what: &str, facts: &str) -> String {
 #[test]
 fn heads_of_plans() {
     for state in ["open", "sealed", "applied", "undone", "discarded"] {
-        check::<Record>(&few(state));
+        check::<PlanRecord>(&few(state));
     }
     for (what, strategy, if_child_fails) in [
         ("apply", "overlay", "carry_on"),
         ("undo", "git-worktree", "stop"),
         ("refresh", "copy", "stop"),
     ] {
-        check::<Record>(&full(what, &facts(strategy, if_child_fails)));
+        check::<PlanRecord>(&full(what, &facts(strategy, if_child_fails)));
     }
 }
 

@@ -2,39 +2,38 @@
 
 use protocol::{PlanBranch, PlanId};
 
-use crate::{LeftOut, Plan, WhyLeftOut};
+use crate::{LeftOut, PlanRecord, WhyLeftOut};
 
 /// How many paths that are left out are told in sentences.
 const TOLD_PATHS: usize = 5;
 const TOLD_BRANCHES: usize = 5;
 
-impl Plan {
+impl PlanRecord {
     /// What is in its sandbox and is not carried, one sentence each, with what to do about it.
     #[must_use]
-    pub fn uncarried_notes(&self) -> Vec<String> {
-        let record = &self.record;
-        let work: Vec<&LeftOut> = record.uncarried.iter().filter(|left| left.is_work()).collect();
-        let mut notes: Vec<String> = record
+    pub fn uncarried_notes(&self, plan: PlanId) -> Vec<String> {
+        let work: Vec<&LeftOut> = self.uncarried.iter().filter(|left| left.is_work()).collect();
+        let mut notes: Vec<String> = self
             .branches
             .iter()
             .take(TOLD_BRANCHES)
             .map(branch_note)
             .collect();
         notes.extend(more(
-            record.branches.len(),
+            self.branches.len(),
             TOLD_BRANCHES,
             "more branches are not carried",
         ));
-        notes.extend(work.iter().take(TOLD_PATHS).map(|left| path_note(self.id, left)));
+        notes.extend(work.iter().take(TOLD_PATHS).map(|left| path_note(plan, left)));
         notes.extend(more(work.len(), TOLD_PATHS, "more paths are not carried"));
         notes
     }
 
     /// Whether somebody would lose work that the plan does not carry if its sandbox went away.
-    pub(crate) fn has_uncarried_work(record: &crate::plan::Record) -> bool {
-        record.uncarried.iter().any(LeftOut::is_work)
-            || record.branches.iter().any(|branch| branch.commits > 0)
-            || record.unrecorded.is_some()
+    pub(crate) fn has_uncarried_work(&self) -> bool {
+        self.uncarried.iter().any(LeftOut::is_work)
+            || self.branches.iter().any(|branch| branch.commits > 0)
+            || self.unrecorded.is_some()
     }
 }
 

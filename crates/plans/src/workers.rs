@@ -1,12 +1,12 @@
-//! Workers: one task for each thing, which does what is wanted of it one after the other.
+//! Workers: one task for each key, which does what is asked of it one after the other.
 //!
-//! Where several want to change one thing and each change takes I/O, a lock would be held across it. A worker is a queue
-//! instead: it owns the thing, and whoever wants something leaves a piece of work and waits for the answer. Who stops
+//! Where several callers want to change one thing and each change takes I/O, a lock would be held across it. A worker
+//! has a queue instead: it owns the thing, and callers send pieces of work and wait for the answers. A caller that stops
 //! waiting changes nothing about the work.
 //!
-//! A worker that has had nothing to do for a while is closed, and the thing dropped; the next who comes opens another
-//! one. For a moment there may be two workers for one thing: the old one at its last piece of work, and the new one. That
-//! is why a worker is for order and speed only. What must never happen twice is refused by the log, which names versions.
+//! A worker that is idle for a while ends, and drops the thing; the next caller starts another one. For a moment there
+//! may be two workers for one key: the old one at its last piece of work, and the new one. So workers are for order and
+//! speed only. What must never happen twice is refused by the log, which names versions.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -20,13 +20,13 @@ use kernel::{Clock, Deadline};
 use process::Tasks;
 use tokio::sync::{mpsc, oneshot};
 
-/// How many pieces of work may wait at one worker. Each belongs to somebody who waits for it; who comes when it is full
-/// waits to be let in.
+/// How many pieces of work may wait for one worker. Each has a caller that waits for it; when the queue is full, further
+/// callers wait to be let in.
 const QUEUE: usize = 256;
-/// How long a worker stays open with nothing to do. It is about as long as a person thinks, and what it holds (a mounted
-/// sandbox, a parsed manifest) is made again in milliseconds.
+/// How long an idle worker lives. It is about as long as a person thinks, and what it holds (a mounted sandbox, a parsed
+/// manifest) is made again in milliseconds.
 pub(crate) const IDLE: Duration = Duration::from_secs(120);
-/// How often somebody who came to a worker that was just closing goes to the next one. It closes once in two minutes.
+/// How often a caller whose worker was just ending tries the next one. A worker ends once in two minutes.
 const TRIES: usize = 4;
 
 type Work<T> = Box<dyn for<'a> FnOnce(&'a mut T) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> + Send>;
@@ -65,10 +65,10 @@ impl<K: Eq + Hash + Clone + Send + 'static, T: Send + 'static> Workers<K, T> {
         }
     }
 
-    /// Has a piece of work done, and waits for its answer. `make` makes the thing if its worker is not open.
+    /// Sends a piece of work and waits for its answer. `make` makes the thing if no worker owns it.
     ///
     /// *Cancel safety*: dropped half-way, the work is done all the same, or was never left.
-    pub(crate) async fn at<R: Send + 'static>(
+    pub(crate) async fn run<R: Send + 'static>(
         &self,
         key: K,
         make: impl Fn() -> T,
@@ -82,8 +82,8 @@ impl<K: Eq + Hash + Clone + Send + 'static, T: Send + 'static> Workers<K, T> {
             })
         });
         for _ in 0..TRIES {
-            let worker = self.worker(&key, &make).ok_or(Closed)?;
-            match worker.send(work).await {
+            let queue = self.queue(&key, &make).ok_or(Closed)?;
+            match queue.send(work).await {
                 Ok(()) => return answered.await.map_err(|_| Closed),
                 Err(refused) => work = refused.0,
             }
@@ -91,19 +91,19 @@ impl<K: Eq + Hash + Clone + Send + 'static, T: Send + 'static> Workers<K, T> {
         Err(Closed)
     }
 
-    /// Leaves a piece of work that nobody waits for. It is dropped if the worker is full.
-    pub(crate) fn leave(
+    /// Sends a piece of work that nobody waits for. It is dropped if the queue is full.
+    pub(crate) fn enqueue(
         &self,
         key: &K,
         make: impl Fn() -> T,
         work: impl for<'a> FnOnce(&'a mut T) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> + Send + 'static,
     ) {
-        if let Some(worker) = self.worker(key, &make) {
-            drop(worker.try_send(Box::new(work)));
+        if let Some(queue) = self.queue(key, &make) {
+            drop(queue.try_send(Box::new(work)));
         }
     }
 
-    /// Closes all workers: what was left is done, nothing more is taken.
+    /// Takes nothing more. What was sent is done.
     pub(crate) fn close(&self) {
         *self.open() = None;
     }
@@ -112,22 +112,22 @@ impl<K: Eq + Hash + Clone + Send + 'static, T: Send + 'static> Workers<K, T> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn worker(&self, key: &K, make: &impl Fn() -> T) -> Option<mpsc::Sender<Work<T>>> {
+    fn queue(&self, key: &K, make: &impl Fn() -> T) -> Option<mpsc::Sender<Work<T>>> {
         let mut guard = self.open();
         let open = guard.as_mut()?;
-        if let Some(worker) = open.get(key).filter(|worker| !worker.is_closed()) {
-            return Some(worker.clone());
+        if let Some(queue) = open.get(key).filter(|queue| !queue.is_closed()) {
+            return Some(queue.clone());
         }
         // Those that have closed since are let go here, so that the map does not grow with what was once in use.
-        open.retain(|_, worker| !worker.is_closed());
-        let (worker, inbox) = mpsc::channel(QUEUE);
-        open.insert(key.clone(), worker.clone());
+        open.retain(|_, queue| !queue.is_closed());
+        let (queue, inbox) = mpsc::channel(QUEUE);
+        open.insert(key.clone(), queue.clone());
         drop(guard);
         self.tasks.spawn(
             self.name,
             serve(make(), inbox, Arc::clone(&self.clock), self.idle),
         );
-        Some(worker)
+        Some(queue)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use eventlog::{UnixMs, Version};
+use eventlog::{Entity, Sequence, UnixMs, Version};
 use protocol::{HomeId, PlanId, WorkspaceId, WorkspaceState};
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,6 @@ pub struct WorkspaceRecord {
     pub root: PathBuf,
     /// The device and the inode of the directory, so that another one in its place is told apart.
     pub identity: (u64, u64),
-    /// The home whose machine has it.
     pub home: HomeId,
     pub registered_at: UnixMs,
     /// Commands that every plan of it must pass.
@@ -31,12 +30,26 @@ pub struct Workspace {
     pub record: WorkspaceRecord,
     pub presence: WorkspaceState,
     pub is_git: bool,
-    /// How many of its plans are open or sealed.
     pub open_plans: u64,
     /// An apply or undo that was left half-way and could not be brought to an end when that was last tried.
     pub stuck: Option<StuckLanding>,
     /// What is weaker here than elsewhere, in one line, as far as it was found out in this life of the daemon.
     pub notice: Option<String>,
+}
+
+impl Workspace {
+    /// What the log has of it, with this landing on it.
+    pub(crate) fn with_landing(&self, landing: Option<String>) -> Entity<WorkspaceRecord> {
+        Entity {
+            id: self.id,
+            version: self.version,
+            last_sequence: Sequence::START,
+            record: WorkspaceRecord {
+                landing,
+                ..self.record.clone()
+            },
+        }
+    }
 }
 
 /// An apply or undo that is half-way and cannot be brought to an end.

@@ -5,11 +5,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use eventlog::{Commit, StoredHead, Version, Write};
+use eventlog::Entity;
 use protocol::{PlanState, WorkspaceId, WorkspaceState};
 
 use crate::inner::{PlansInner, blocking};
-use crate::streams::{self, PLAN_KIND, WORKSPACE_KIND};
 use crate::{PlanError, Workspace, WorkspaceRecord, store};
 
 /// The list of workspaces of this home. It is changed by one at a time.
@@ -43,9 +42,9 @@ impl Registry {
                 checks: Vec::new(),
                 landing: None,
             };
-            let id = WorkspaceId::generate();
-            let version = self.write(id, Version::NONE, &record).await?;
-            return Ok(Some(Registered { id, version, record }));
+            let mut workspace = Entity::new(WorkspaceId::generate(), record);
+            workspace.save(&self.inner.log, &[]).await?;
+            return Ok(Some(workspace));
         };
         if workspace.record.identity != identity {
             // What was there is gone, and this is another directory in its place.
@@ -54,7 +53,8 @@ impl Registry {
                 return Err(gone(&found));
             }
             workspace.record.identity = identity;
-            workspace.version = self.write(workspace.id, found.version, &workspace.record).await?;
+            workspace.version = found.version;
+            workspace.save(&self.inner.log, &[]).await?;
         }
         Ok(Some(workspace))
     }
@@ -65,8 +65,8 @@ impl Registry {
             let plans = workspace.open_plans;
             return Err(PlanError::WorkspaceInUse { plans });
         }
-        let stream = streams::workspace_stream(id)?;
-        self.inner.log.remove(vec![(stream, workspace.version)]).await?;
+        let registered = workspace.with_landing(None);
+        self.inner.log.remove(vec![registered.at()?]).await?;
         let cache = self.inner.stat_cache(id);
         // It is only a cache: one that stays is in nobody's way.
         blocking(move || drop(std::fs::remove_file(cache))).await
@@ -79,29 +79,10 @@ impl Registry {
         checks: Vec<String>,
     ) -> Result<Workspace, PlanError> {
         let workspace = get(&self.inner, id).await?;
-        let record = WorkspaceRecord {
-            checks,
-            ..workspace.record
-        };
-        self.write(id, workspace.version, &record).await?;
+        let mut registered = workspace.with_landing(workspace.record.landing.clone());
+        registered.record.checks = checks;
+        registered.save(&self.inner.log, &[]).await?;
         get(&self.inner, id).await
-    }
-
-    async fn write(
-        &self,
-        id: WorkspaceId,
-        expected: Version,
-        record: &WorkspaceRecord,
-    ) -> Result<Version, PlanError> {
-        let write = Write {
-            stream: streams::workspace_stream(id)?,
-            expected,
-            head: Some(streams::workspace_head(record)?),
-            events: Vec::new(),
-        };
-        let committed = self.inner.log.commit(Commit::one(write)).await?;
-        let version = committed.first().map(|committed| committed.version);
-        version.ok_or(PlanError::Closing)
     }
 }
 
@@ -137,12 +118,7 @@ pub(crate) fn gone(workspace: &Workspace) -> PlanError {
 }
 
 /// A workspace as the log has it. Nobody has looked at its root.
-#[derive(Clone, Debug)]
-pub(crate) struct Registered {
-    pub(crate) id: WorkspaceId,
-    pub(crate) version: Version,
-    pub(crate) record: WorkspaceRecord,
-}
+pub(crate) type Registered = Entity<WorkspaceRecord>;
 
 fn roots_of(workspaces: &[Registered]) -> Vec<PathBuf> {
     let roots = workspaces.iter();
@@ -151,37 +127,17 @@ fn roots_of(workspaces: &[Registered]) -> Vec<PathBuf> {
 
 /// The workspaces of this home as the log has them, by path.
 pub(crate) async fn registered(inner: &PlansInner) -> Result<Vec<Registered>, PlanError> {
-    let heads = store::heads(&inner.log, WORKSPACE_KIND, None).await?;
-    let mut found = Vec::new();
-    for stored in &heads {
-        if let Some(of_this_home) = inner.log.readable(stored, registered_of(inner, stored)) {
-            found.extend(of_this_home);
-        }
-    }
+    let mut found = Registered::all(&inner.log, None).await?;
+    found.retain(|workspace| workspace.record.home == inner.home_id);
     found.sort_by(|one, other| one.record.root.cmp(&other.record.root));
     Ok(found)
-}
-
-/// The workspace of a head, if it is of this home.
-fn registered_of(inner: &PlansInner, stored: &StoredHead) -> Result<Option<Registered>, PlanError> {
-    let (id, record) = streams::workspace_of(stored)?;
-    let is_ours = record.home == inner.home_id;
-    Ok(is_ours.then_some(Registered {
-        id,
-        version: stored.version,
-        record,
-    }))
 }
 
 /// How many plans of each workspace are open or sealed.
 async fn open_plans(inner: &PlansInner) -> Result<HashMap<WorkspaceId, u64>, PlanError> {
     let mut counts = HashMap::<WorkspaceId, u64>::new();
-    let of = |state: PlanState| store::heads(&inner.log, PLAN_KIND, Some(state.as_str()));
-    let (open, sealed) = tokio::try_join!(of(PlanState::Open), of(PlanState::Sealed))?;
-    for stored in open.iter().chain(&sealed) {
-        if let Some(plan) = inner.log.readable(stored, streams::plan_of(stored)) {
-            *counts.entry(plan.record.facts.workspace).or_default() += 1;
-        }
+    for plan in store::plans_in(&inner.log, &[PlanState::Open, PlanState::Sealed]).await? {
+        *counts.entry(plan.record.facts.workspace).or_default() += 1;
     }
     Ok(counts)
 }
@@ -197,10 +153,12 @@ pub(crate) async fn list(inner: &PlansInner) -> Result<Vec<Workspace>, PlanError
 
 async fn looked_at(
     inner: &PlansInner,
-    Registered { id, version, record }: Registered,
+    Entity {
+        id, version, record, ..
+    }: Registered,
     counts: &HashMap<WorkspaceId, u64>,
 ) -> Workspace {
-    let look = inner.looks.at(&record).await;
+    let look = inner.root_checks.at(&record).await;
     Workspace {
         id,
         version,
@@ -216,7 +174,6 @@ async fn looked_at(
     }
 }
 
-/// Where the workspaces of this home are.
 pub(crate) async fn roots(inner: &PlansInner) -> Result<Vec<PathBuf>, PlanError> {
     Ok(roots_of(&registered(inner).await?))
 }
@@ -232,16 +189,14 @@ pub(crate) async fn presence(
     id: WorkspaceId,
 ) -> Result<Option<WorkspaceState>, PlanError> {
     Ok(match find(inner, id).await? {
-        Some(found) => Some(inner.looks.at(&found.record).await.presence),
+        Some(found) => Some(inner.root_checks.at(&found.record).await.presence),
         None => None,
     })
 }
 
 async fn find(inner: &PlansInner, id: WorkspaceId) -> Result<Option<Registered>, PlanError> {
-    match inner.log.head(&streams::workspace_stream(id)?).await? {
-        Some(stored) => inner.log.or_quarantine(&stored, registered_of(inner, &stored)),
-        None => Ok(None),
-    }
+    let found = Registered::read(&inner.log, id).await?;
+    Ok(found.filter(|workspace| workspace.record.home == inner.home_id))
 }
 
 /// The root of a workspace, and which directory that is.

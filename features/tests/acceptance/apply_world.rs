@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt, sync::Mutex};
 
 use cucumber::World;
 use futures_util::future::join_all;
-use plans::{Outcome, PlanError};
+use plans::{LandingOutcome, PlanError};
 use protocol::OutcomeKind;
 use protocol::PlanId;
 
@@ -215,7 +215,7 @@ impl ApplyWorld {
     }
 }
 
-fn ours(outcome: Result<Outcome, PlanError>) -> Verdict {
+fn ours(outcome: Result<LandingOutcome, PlanError>) -> Verdict {
     match outcome {
         Ok(outcome) if outcome.kind == OutcomeKind::Done => Verdict::Done,
         Ok(outcome) => Verdict::Clashes(

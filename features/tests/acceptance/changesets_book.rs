@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use plans::{Change, ChangesetHandle, Entry, LinkTarget, NewChangeset, PlanError};
+use plans::{Attribution, Change, ChangesetHandle, Entry, LinkTarget, PlanError};
 use protocol::PlanId;
 
 use crate::changesets_faulty::Faulty;
@@ -90,7 +90,7 @@ impl Book {
     pub(crate) async fn start_for(&self, by: &str) -> Started {
         match self {
             Self::Ours(running, plan) => {
-                let new = NewChangeset {
+                let new = Attribution {
                     actor: actor(by),
                     tool: "api".to_owned(),
                     reason: "a scenario".to_owned(),

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use eventlog::{Log, SqliteOptions};
 use kernel::SystemClock;
 use plans::{
-    Actor, ApplyOrder, FileFound, Ground, LandingSteps, NewPlan, NewStay, Plans, PlansOptions, PlansSettings,
-    Run, UndoOrder,
+    Actor, ApplyRequest, Attribution, FileFound, LandingSteps, NewPlan, PlanOrigin, Plans, PlansOptions,
+    PlansSettings, Run, UndoRequest,
 };
 use process::{
     Confinement, Exit, KeeperProgram, Limits, Processes, ProcessesOptions, Spec, StandardError, Tasks,
@@ -191,7 +191,7 @@ fn shown(mode: u32, content: &[u8]) -> String {
 impl Running {
     pub(crate) async fn plan(&self, workspace: &Path, title: &str) -> PlanId {
         let new = NewPlan {
-            on: Ground::Directory(workspace.to_owned()),
+            on: PlanOrigin::Directory(workspace.to_owned()),
             title: title.to_owned(),
             checks: Vec::new(),
             strategy: None,
@@ -205,13 +205,13 @@ impl Running {
 
     /// Runs a shell line in a plan's sandbox, as a job would.
     pub(crate) async fn run(&self, plan: PlanId, by: &str, line: &str) -> Exit {
-        let new = NewStay {
+        let new = Attribution {
             actor: actor(by),
             tool: "shell".to_owned(),
             reason: line.to_owned(),
             job: None,
         };
-        let stay = self.plans.enter(plan, new).await.unwrap();
+        let stay = self.plans.begin_command(plan, new).await.unwrap();
         let mut environment = BTreeMap::from([("PATH".into(), PATH.into())]);
         environment.extend(stay.entrance.environment.clone());
         let spec = Spec {
@@ -230,7 +230,7 @@ impl Running {
         };
         let child = self.processes.spawn(spec).await.unwrap();
         let exit = child.ended().await.exit;
-        self.plans.leave(&stay).await.unwrap();
+        self.plans.end_command(&stay).await.unwrap();
         exit
     }
 
@@ -262,8 +262,8 @@ impl Running {
         found
     }
 
-    pub(crate) fn apply_order(plans: &[PlanId]) -> ApplyOrder {
-        ApplyOrder {
+    pub(crate) fn apply_order(plans: &[PlanId]) -> ApplyRequest {
+        ApplyRequest {
             plans: plans.to_vec(),
             seen: Vec::new(),
             by: actor("ann"),
@@ -272,8 +272,8 @@ impl Running {
         }
     }
 
-    pub(crate) fn undo_order(plan: PlanId) -> UndoOrder {
-        UndoOrder {
+    pub(crate) fn undo_order(plan: PlanId) -> UndoRequest {
+        UndoRequest {
             plan,
             changeset: None,
             seen: None,

@@ -12,7 +12,9 @@ use std::sync::{Arc, Mutex};
 use eventlog::{Log, SqliteOptions};
 use kernel::SystemClock;
 use plans::landing::{Step, Steps};
-use plans::{ApplyOrder, LandingSteps, Outcome, Plans, PlansOptions, PlansSettings, Run, UndoOrder};
+use plans::{
+    ApplyRequest, LandingOutcome, LandingSteps, Plans, PlansOptions, PlansSettings, Run, UndoRequest,
+};
 use process::{KeeperProgram, Processes, ProcessesOptions, Tasks};
 use protocol::{BootId, HomeId, PlanId};
 
@@ -39,11 +41,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-async fn act(service: &Plans, action: &str, plans: Vec<PlanId>) -> Result<Outcome, Box<dyn Error>> {
+async fn act(service: &Plans, action: &str, plans: Vec<PlanId>) -> Result<LandingOutcome, Box<dyn Error>> {
     let by = Arc::from("ann");
     let outcome = match (action, plans.as_slice()) {
         ("apply", _) => {
-            let order = ApplyOrder {
+            let order = ApplyRequest {
                 plans,
                 seen: Vec::new(),
                 by,
@@ -53,7 +55,7 @@ async fn act(service: &Plans, action: &str, plans: Vec<PlanId>) -> Result<Outcom
             service.apply(order).await
         }
         ("undo", [plan]) => {
-            let order = UndoOrder {
+            let order = UndoRequest {
                 plan: *plan,
                 changeset: None,
                 seen: None,

@@ -9,8 +9,8 @@ use anyhow::{Context as _, Result, ensure};
 use eventlog::{Log, SqliteOptions};
 use kernel::SystemClock;
 use plans::{
-    ApplyRequest, Entrance, GcPolicy, LandingOutcome, LandingSteps, NewCommandRun, NewPlan, PlanOrigin,
-    Plans, PlansOptions, PlansSettings, Run, Unapplied, UndoRequest,
+    ApplyRequest, Attribution, Entrance, GcPolicy, LandingOutcome, LandingSteps, NewPlan, PlanOrigin, Plans,
+    PlansOptions, PlansSettings, Run, Unapplied, UndoRequest,
 };
 use process::{
     Confinement, Exit, KeeperProgram, Limits, Processes, ProcessesOptions, Spec, StandardError, Tasks,
@@ -162,7 +162,7 @@ impl Service {
 
     /// Runs a program in the sandbox of a plan, and records what it changed.
     pub(super) async fn run(&self, plan: PlanId, program: &[&str]) -> Result<Vec<u8>> {
-        let new = NewCommandRun {
+        let new = Attribution {
             actor: Arc::from(ACTOR),
             tool: "shell".to_owned(),
             reason: program.first().copied().unwrap_or_default().to_owned(),

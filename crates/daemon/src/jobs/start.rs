@@ -12,7 +12,7 @@ use protocol::BootId;
 
 use super::{CommandHandler, Environments, Inputs, SandboxAccess};
 use crate::durable::Durable;
-use crate::plans::{CHECK, CheckHandler, FINISH, FinishHandler, KillPoints, LateJobs, PlannedHandler, Watch};
+use crate::plans::{CHECK, CheckHandler, FINISH, FinishHandler, JobsSlot, KillPoints, PlannedHandler, Watch};
 
 /// The handler that runs commands.
 pub(crate) const COMMAND: &str = "command";
@@ -30,7 +30,7 @@ pub(crate) async fn start(
     processes: &Processes,
     (environment, environments): (Vec<(OsString, OsString)>, &Environments),
     (access, inputs): (SandboxAccess, &Inputs),
-    (watch, late, kill): (&Watch, &LateJobs, KillPoints),
+    (watch, slot, kill): (&Watch, &JobsSlot, KillPoints),
     (tasks, clock): (&Tasks, &Arc<dyn Clock>),
 ) -> Result<Jobs, OpenJobsError> {
     let command = CommandHandler::new(
@@ -72,6 +72,6 @@ pub(crate) async fn start(
     })
     .await?;
     environments.take_over(&jobs).await?;
-    late.fill(&jobs);
+    slot.fill(&jobs);
     Ok(jobs)
 }

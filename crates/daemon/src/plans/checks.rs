@@ -14,7 +14,7 @@ use plans::{Actor, Check, CheckEnd, Plan, PlanError, PlanQuery, Plans};
 use protocol::{CheckState, HomeId, JobId, PlanId};
 use serde_json::Value;
 
-use super::late::Watch;
+use super::jobs_slot::Watch;
 use crate::jobs::CommandPayload;
 
 /// The handler that runs checks.
@@ -26,10 +26,8 @@ const NOBODY: &str = "the daemon";
 /// How many plans are looked at in one go when a daemon starts.
 const PAGE: u32 = 100;
 
-/// Why checks were not run.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CheckError {
-    /// The plan.
     #[error(transparent)]
     Plan(#[from] PlanError),
     /// The job of a check was not taken.
@@ -38,7 +36,6 @@ pub(crate) enum CheckError {
     /// The command of a check cannot be written down.
     #[error("the command cannot be written down: {0}")]
     Encode(#[from] serde_json::Error),
-    /// The jobs are not there.
     #[error("the daemon is stopping")]
     Closing,
 }
@@ -46,9 +43,7 @@ pub(crate) enum CheckError {
 /// Which checks are run.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Which {
-    /// Those that have not passed for what is in the plan now.
     NotPassed,
-    /// All of them.
     All,
 }
 
@@ -128,7 +123,7 @@ pub(super) async fn settle_plan(watch: &Watch, mut plan: Plan) -> Result<Plan, P
         if let Some(end) = end {
             plan = watch
                 .plans
-                .check_ended(plan.id, Actor::from(NOBODY), (check, job.to_string()), end)
+                .check_ended(plan.id, Actor::from(NOBODY), check, job.to_string(), end)
                 .await?;
         }
     }
@@ -147,20 +142,14 @@ fn follow(watch: &Watch, plan: PlanId, check: String, job: JobId) {
             Err(FollowEnd::Cancelled(_) | FollowEnd::Log(_)) => None,
         };
         if let Some(end) = end {
-            report(&own.plans, plan, Actor::from(NOBODY), (check, job), end).await;
+            report(&own.plans, plan, Actor::from(NOBODY), check, job, end).await;
         }
     });
 }
 
 /// Reports the end of a check. If that is not possible now, the next daemon does it.
-pub(super) async fn report(
-    plans: &Plans,
-    plan: PlanId,
-    by: Actor,
-    (check, job): (String, JobId),
-    end: CheckEnd,
-) {
-    match plans.check_ended(plan, by, (check, job.to_string()), end).await {
+pub(super) async fn report(plans: &Plans, plan: PlanId, by: Actor, check: String, job: JobId, end: CheckEnd) {
+    match plans.check_ended(plan, by, check, job.to_string(), end).await {
         Ok(_) | Err(PlanError::Closing | PlanError::NotFound(_)) => {}
         Err(error) => tracing::warn!(%error, %plan, %job, "the end of a check could not be written down"),
     }
@@ -198,7 +187,6 @@ fn job_of(plan: &Plan, check: &str, by: &str, home_id: HomeId) -> Result<NewJob,
     Ok(new)
 }
 
-/// How a check ended, by how its job did; `None` if that has not ended.
 fn end_of(job: &Job) -> Option<CheckEnd> {
     match &job.record.state {
         State::Queued { .. } | State::Running { .. } => None,

@@ -5,7 +5,7 @@ use kernel::Deadline;
 use plans::{Plan, PlanError, PlanQuery};
 use protocol::{IfChildFails, JobId, JobState, PlanId};
 
-use super::late::Watch;
+use super::jobs_slot::Watch;
 use crate::jobs::{COMMAND, CommandPayload};
 
 /// How many jobs or plans are looked at in one go.

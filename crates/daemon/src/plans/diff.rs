@@ -15,8 +15,6 @@ pub(crate) struct Shown {
 }
 
 /// The difference, file by file.
-///
-/// *Cancel safety*: it only reads.
 pub(crate) async fn diff(plans: &Plans, shown: Shown) -> Result<PlanDiff, PlanError> {
     let plan = plans.get(shown.plan).await?;
     let changes = plans.changes(shown.plan, shown.changeset).await?;
@@ -35,8 +33,6 @@ pub(crate) async fn diff(plans: &Plans, shown: Shown) -> Result<PlanDiff, PlanEr
 }
 
 /// The same as a patch that `git apply` takes.
-///
-/// *Cancel safety*: it only reads.
 pub(crate) async fn patch(plans: &Plans, shown: Shown) -> Result<Vec<u8>, PlanError> {
     let changes = plans.changes(shown.plan, shown.changeset).await?;
     let contents = plans.contents();

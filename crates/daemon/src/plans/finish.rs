@@ -22,8 +22,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::checks::{CheckError, Which, run_checks, settle_plan};
+use super::jobs_slot::Watch;
 use super::killing::KillPoints;
-use super::late::Watch;
 use super::wire::path_to_wire;
 
 /// The handler that finishes plans.
@@ -84,7 +84,6 @@ pub(crate) fn finished_of(result: &serde_json::Value) -> Option<PlanFinish> {
     PlanFinish::deserialize(result.get(FINISH)?).ok()
 }
 
-/// Finishes plans.
 #[derive(Debug)]
 pub(crate) struct FinishHandler {
     watch: Watch,
@@ -159,7 +158,6 @@ enum Decision {
     NotApplied(&'static str),
 }
 
-/// How the command ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum CommandEnd {
     Succeeded,
@@ -187,7 +185,7 @@ fn decide(payload: &FinishPayload, plan: &Plan, command: CommandEnd) -> Decision
         return Decision::NotRecorded;
     }
     if record.entries == payload.entries && record.files == payload.files {
-        let is_kept = payload.order.discard_unchanged && !plan.uncarried_notes().is_empty();
+        let is_kept = payload.order.discard_unchanged && !plan.record.uncarried_notes(plan.id).is_empty();
         return if is_kept {
             Decision::NotCarried
         } else {
@@ -203,7 +201,6 @@ fn decide(payload: &FinishPayload, plan: &Plan, command: CommandEnd) -> Decision
     }
 }
 
-/// One plan that is being finished.
 struct Finishing<'a> {
     watch: &'a Watch,
     home_id: HomeId,
@@ -233,7 +230,7 @@ impl Finishing<'_> {
             }),
             Decision::NotCarried => Ok(PlanFinish {
                 why: (self.payload.order.then == FinishThen::Apply).then(|| "not_carried".to_owned()),
-                text: Some(plan.uncarried_notes().join("; ")),
+                text: Some(plan.record.uncarried_notes(plan.id).join("; ")),
                 ..finish(FinishOutcome::Open)
             }),
             Decision::Keep => Ok(finish(FinishOutcome::Open)),

@@ -8,7 +8,7 @@ use plans::Actor;
 
 use super::checks::{failed, passed, report};
 use super::children::watch_failure;
-use super::late::Watch;
+use super::jobs_slot::Watch;
 use crate::jobs::{CommandHandler, CommandLine, CommandPayload, Tool};
 
 /// Runs commands, in plans or not.
@@ -89,7 +89,7 @@ impl Handler for CheckHandler {
             Verdict::Succeeded => passed(&outcome.result),
             Verdict::Failed | Verdict::Hopeless | Verdict::Stopped => failed(&outcome.text),
         };
-        report(plans, plan, by, (command, job), end).await;
+        report(plans, plan, by, command, job, end).await;
         outcome
     }
 }

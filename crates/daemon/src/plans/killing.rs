@@ -8,13 +8,11 @@ use std::ffi::OsString;
 
 use plans::LandingSteps;
 
-/// Who is told of the steps of a landing.
 #[cfg(not(debug_assertions))]
 pub(super) fn steps(_environment: &[(OsString, OsString)]) -> LandingSteps {
     LandingSteps::default()
 }
 
-/// Who is told of the steps of a landing.
 #[cfg(debug_assertions)]
 pub(super) fn steps(environment: &[(OsString, OsString)]) -> LandingSteps {
     let wish = environment.iter().find(|(name, _)| name == "TIDELOCK_KILL_AT");
@@ -46,7 +44,6 @@ impl KillPoints {
         }
     }
 
-    /// This point is reached.
     #[cfg_attr(
         not(debug_assertions),
         expect(unused_variables, reason = "only tests end themselves")
@@ -85,7 +82,6 @@ mod killer {
             })
         }
 
-        /// Whether this is the time.
         pub(super) fn is_due(&self, step: &str) -> bool {
             if step != self.step {
                 return false;

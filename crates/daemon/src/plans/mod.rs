@@ -2,8 +2,8 @@
 //!
 //! - `start` puts the service together.
 //! - `acts` carries out what is asked for, counts it and writes it to the log of the daemon.
-//! - `checks` runs checks as jobs; `children` stops the jobs of other children when one fails; `late` is how both reach
-//!   the jobs, which are made after them.
+//! - `checks` runs checks as jobs; `children` stops the jobs of other children when one fails; `jobs_slot` is how
+//!   both reach the jobs, which are made after them.
 //! - `command` opens a plan and submits the command that runs in it, in one act.
 //! - `finish` deals with the end of a command in a plan: seals, applies or discards it.
 //! - `handlers` are the handlers of jobs that know plans.
@@ -18,8 +18,8 @@ mod command;
 mod diff;
 mod finish;
 mod handlers;
+mod jobs_slot;
 mod killing;
-mod late;
 mod start;
 pub(crate) mod wire;
 
@@ -29,6 +29,6 @@ pub(crate) use command::{forget_unsubmitted, submit_in_new_plan, untouched};
 pub(crate) use diff::{Shown, diff, patch};
 pub(crate) use finish::{FINISH, FinishHandler, finished_of, follower};
 pub(crate) use handlers::{CheckHandler, PlannedHandler};
+pub(crate) use jobs_slot::{JobsSlot, Watch};
 pub(crate) use killing::KillPoints;
-pub(crate) use late::{LateJobs, Watch};
 pub(crate) use start::start;

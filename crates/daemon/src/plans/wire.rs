@@ -33,7 +33,7 @@ const NAMED_CHILDREN: u32 = 500;
 
 /// What is known of a plan beside what its record says.
 #[derive(Debug, Default)]
-struct Around {
+struct PlanContext {
     sandbox_root: String,
     children: Vec<String>,
     overlaps: Vec<PlanOverlap>,
@@ -45,8 +45,6 @@ struct Around {
 }
 
 /// A plan with everything that is known of it now.
-///
-/// *Cancel safety*: it only reads.
 pub(crate) async fn show(
     plans: &Plans,
     machines: &Machines,
@@ -73,18 +71,16 @@ pub(crate) async fn show(
     };
     let rescued = plans.rescued().await?.rescued;
     let of_plan = |rescued: &&plans::Rescued| rescued.record.plans.contains(&plan.id);
-    let around = Around {
+    let context = PlanContext {
         children,
         lines,
         rescued: rescued.iter().filter(of_plan).map(rescued_to_wire).collect(),
-        ..around(plans, machines, plan, &workspaces)
+        ..context(plans, machines, plan, &workspaces)
     };
-    Ok(to_wire(plan, around))
+    Ok(to_wire(plan, context))
 }
 
 /// A page of plans, newest first.
-///
-/// *Cancel safety*: it only reads.
 pub(crate) async fn list(
     plans: &Plans,
     machines: &Machines,
@@ -104,8 +100,6 @@ pub(crate) async fn list(
 }
 
 /// Plans as they stand in a list.
-///
-/// *Cancel safety*: it only reads.
 pub(crate) async fn several(
     plans: &Plans,
     machines: &Machines,
@@ -114,20 +108,20 @@ pub(crate) async fn several(
     let workspaces = presences(plans, &found.iter().collect::<Vec<_>>()).await?;
     let shown = found
         .iter()
-        .map(|plan| to_wire(plan, around(plans, machines, plan, &workspaces)));
+        .map(|plan| to_wire(plan, context(plans, machines, plan, &workspaces)));
     Ok(shown.collect())
 }
 
 /// What is known at no cost.
-fn around(
+fn context(
     plans: &Plans,
     machines: &Machines,
     plan: &Plan,
     workspaces: &HashMap<WorkspaceId, WorkspaceState>,
-) -> Around {
+) -> PlanContext {
     let machine = machines.of(plan.record.facts.home);
     let elsewhere = (!machine.is_here && !is_over(plan)).then(|| elsewhere(&machine));
-    Around {
+    PlanContext {
         machine: Some(machine_to_wire(machine)),
         notice: recovering(plans, plan)
             .or_else(|| stuck_notice(plans, plan))
@@ -142,11 +136,11 @@ fn around(
     }
 }
 
-fn at_hand(plans: &Plans, plan: &Plan) -> Around {
-    Around {
+fn at_hand(plans: &Plans, plan: &Plan) -> PlanContext {
+    PlanContext {
         sandbox_root: plans.sandbox_root(plan).display().to_string(),
         overlaps: plans.overlaps(plan.id),
-        ..Around::default()
+        ..PlanContext::default()
     }
 }
 
@@ -220,32 +214,32 @@ fn notice(plan: &Plan, workspace: Option<WorkspaceState>) -> Option<String> {
 
 /// A plan. Its record has what the plan needs to go on; the wire has what somebody who looks at it needs, with texts for
 /// times, paths and hashes, and what is known beside the log.
-fn to_wire(plan: &Plan, around: Around) -> protocol::Plan {
+fn to_wire(plan: &Plan, context: PlanContext) -> protocol::Plan {
     let record = &plan.record;
     let facts = &record.facts;
     protocol::Plan {
         id: plan.id.to_string(),
         state: record.state,
-        machine: around.machine,
+        machine: context.machine,
         version: plan.version.get(),
         title: facts.title.clone(),
         workspace: facts.workspace.to_string(),
         root: facts.root.display().to_string(),
         parent: facts.parent.map(|parent| parent.to_string()),
-        children: around.children,
+        children: context.children,
         opened_by: facts.opened_by.to_string(),
         opened_at: written(facts.opened_at),
         changed_at: written(record.changed_at),
         strategy: facts.strategy,
-        sandbox_root: around.sandbox_root,
+        sandbox_root: context.sandbox_root,
         base: record.base.to_string(),
         fingerprint: record.fingerprint.to_string(),
         entries: record.entries,
         changesets: record.changesets,
         summary: protocol::DiffSummary {
             files: record.files,
-            added_lines: around.lines.map(|(added, _)| added),
-            removed_lines: around.lines.map(|(_, removed)| removed),
+            added_lines: context.lines.map(|(added, _)| added),
+            removed_lines: context.lines.map(|(_, removed)| removed),
         },
         running: record.running.iter().map(running_to_wire).collect(),
         checks: checks_to_wire(plan),
@@ -255,23 +249,23 @@ fn to_wire(plan: &Plan, around: Around) -> protocol::Plan {
             at: written(refused.at),
             conflicts: refused.conflicts.iter().map(outcomes::conflict_to_wire).collect(),
         }),
-        overlaps: around.overlaps,
+        overlaps: context.overlaps,
         left_out: left_out_to_wire(record),
         branches: record.branches.clone(),
-        not_carried: plan.uncarried_notes(),
+        not_carried: plan.record.uncarried_notes(plan.id),
         remarks: record.remarks.clone(),
         unrecorded: record.unrecorded.as_ref().map(|failed| protocol::PlanUnrecorded {
             command: failed.reason.clone(),
             job: failed.job.clone(),
             why: failed.why.clone(),
         }),
-        rescued: around.rescued,
-        notice: around.notice,
+        rescued: context.rescued,
+        notice: context.notice,
     }
 }
 
 /// What was left out when the sandbox was made, and what was made in it since and is not carried.
-fn left_out_to_wire(record: &plans::Record) -> Vec<protocol::PlanLeftOut> {
+fn left_out_to_wire(record: &plans::PlanRecord) -> Vec<protocol::PlanLeftOut> {
     let to_wire = |left: &LeftOut, work: bool| protocol::PlanLeftOut {
         path: left.path.clone(),
         why: words::why_left_out(left.why).to_owned(),
@@ -364,8 +358,6 @@ pub(crate) fn unapplied_of(even_with_work: bool) -> Unapplied {
 }
 
 /// The plan with this id, for the wire, if it can be read.
-///
-/// *Cancel safety*: it only reads.
 pub(crate) async fn current(plans: &Plans, id: PlanId) -> Option<protocol::Plan> {
     let plan = plans.get(id).await.ok()?;
     Some(to_wire(&plan, at_hand(plans, &plan)))

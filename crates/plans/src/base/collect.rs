@@ -14,14 +14,12 @@ use super::store::{Bases, Store};
 use crate::stat_cache::FileTime;
 use crate::{Manifest, ManifestId};
 
-/// Whether a collection removes anything.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum CollectMode {
     DryRun,
     Remove,
 }
 
-/// What a collection removed, or would.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Freed {
     /// The images that go, those first that were used least recently.
@@ -43,9 +41,6 @@ struct Sized {
 impl Bases {
     /// Removes images until the store is within its quota: those that were used least recently first, none that is to be
     /// kept, and none that somebody holds. With a quota of nothing, all others go.
-    ///
-    /// # Errors
-    /// An image cannot be read or removed.
     pub fn collect(&self, keep: &HashSet<ManifestId>, mode: CollectMode) -> Result<Freed, BaseError> {
         let store = &*self.store;
         let mut images = store.sized_images()?;
@@ -90,9 +85,6 @@ impl Bases {
 
     /// Removes images that have some of these contents, none that is to be kept, and none that somebody holds. How many
     /// bytes that freed at most: others may share files with them.
-    ///
-    /// # Errors
-    /// An image cannot be read or removed.
     pub fn drop_with(
         &self,
         contents: &BTreeSet<BlobId>,
@@ -119,9 +111,6 @@ impl Bases {
     }
 
     /// How many bytes of the disk all images take together at most. They may share files, so it can be less.
-    ///
-    /// # Errors
-    /// The store cannot be read.
     pub fn bytes_at_most(&self) -> Result<u64, BaseError> {
         let images = self.store.images()?;
         let sizes = images.iter().filter_map(|(_, path)| Info::read(path));

@@ -27,7 +27,6 @@ pub(super) struct Copied {
 
 #[derive(Debug)]
 pub(super) enum NotCopied {
-    /// It is gone, or no file any more.
     Vanished,
     Unreadable,
     Cancelled,

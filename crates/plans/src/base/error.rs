@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use crate::RelPath;
 use crate::scan::ScanError;
 
-/// A base could not be made, found or removed.
 #[derive(Debug, thiserror::Error)]
 pub enum BaseError {
     #[error("there is no directory {} (any more)", workspace.display())]

@@ -37,7 +37,6 @@ impl Info {
         serde_json::from_slice(&fs::read(image.join(NAME)).ok()?).ok()
     }
 
-    /// Replaces what stands in an image.
     pub(super) fn write(&self, image: &Path) -> io::Result<()> {
         let passing = image.join(random_name());
         let written = fs::write(&passing, serde_json::to_vec(self)?);
@@ -49,7 +48,6 @@ impl Info {
         self.is_settled || (!self.boot.is_empty() && self.boot == this_boot())
     }
 
-    /// Notes that an image is being used.
     pub(super) fn touch(image: &Path) -> io::Result<()> {
         let moment = |nanoseconds| Timespec {
             tv_sec: 0,

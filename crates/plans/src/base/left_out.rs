@@ -78,7 +78,6 @@ pub enum WhyLeftOut {
     Special,
     /// A name that cannot be carried: git, or a git on a file system that folds case, would take it for its own.
     Name,
-    /// It cannot be read.
     Unreadable,
     /// More is ignored than a sandbox takes over.
     TooMany,

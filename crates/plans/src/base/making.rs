@@ -138,7 +138,7 @@ impl Drop for Making {
         if !self.is_in_place
             && let Err(error) = remove_tree(&self.path)
         {
-            tracing::warn!(%error, "an image that was not finished command_runs until the next start");
+            tracing::warn!(%error, "an image that was not finished stays until the next start");
         }
     }
 }

@@ -20,7 +20,6 @@ use crate::scan::{FoundFile, Scan, Work, in_parallel, open_below};
 /// How many files one piece of work has. A directory with more is several pieces, so that threads share it.
 const PIECE_FILES: usize = 128;
 
-/// What reading the files came to.
 #[derive(Default)]
 pub(super) struct Read {
     pub(super) copied: HashMap<RelPath, Copied>,
@@ -45,7 +44,6 @@ pub(super) enum To {
     Incoming,
 }
 
-/// Reads and copies what is not known.
 pub(super) fn read_files(found: &Scan, making: &Making, to: To, scope: &Scope) -> Result<Read, BaseError> {
     let reading = Reading {
         found,

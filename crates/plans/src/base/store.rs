@@ -43,9 +43,6 @@ pub(super) struct Store {
 
 impl Bases {
     /// Opens the store, and makes it if it is not there. What a killed process left half done is removed.
-    ///
-    /// # Errors
-    /// The directory cannot be made, read or written.
     pub fn open(directory: PathBuf, quota_bytes: u64) -> Result<Self, BaseError> {
         Self::open_within(directory, quota_bytes, u64::MAX)
     }
@@ -87,9 +84,6 @@ impl Bases {
 
     /// The image of a manifest, if there is one. One from before a power loss is read through first, unless it was
     /// [settled](Self::settle), and removed if it is not whole.
-    ///
-    /// # Errors
-    /// It cannot be read.
     pub fn find(&self, id: ManifestId) -> Result<Option<Base>, BaseError> {
         match self.store.pin(id)? {
             Some(pin) => self.store.hold(pin),
@@ -99,9 +93,6 @@ impl Bases {
 
     /// Waits until an image is on the disk, so that it can be used after a power loss without being read through. This
     /// waits for everything that is being written to that file system; call it where nobody waits.
-    ///
-    /// # Errors
-    /// It cannot be written.
     pub fn settle(&self, base: &Base) -> Result<(), BaseError> {
         let image = self.store.image(base.id);
         let Some(info) = Info::read(&image).filter(|info| base.pin.is_some() && !info.is_settled) else {

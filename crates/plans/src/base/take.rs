@@ -28,7 +28,6 @@ use crate::{Entry, IgnoreSources, LinkTarget, MODE_MASK, Manifest, ManifestId};
 pub struct Taken {
     pub base: Base,
     pub ignored: Ignored,
-    /// What is part of neither.
     pub left_out: Vec<LeftOut>,
     pub files_read: u64,
 }
@@ -44,9 +43,7 @@ pub(crate) struct Retaken {
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum BaseSource {
-    /// A kept scan was still true.
     CachedScan,
-    /// Every file was looked at.
     FullScan,
 }
 

@@ -15,9 +15,6 @@ use crate::tree::{FilePiece, next_piece};
 use crate::{Entry, MODE_MASK, Manifest};
 
 /// Reads a tree through.
-///
-/// # Errors
-/// It cannot be read, for another reason than that something is missing.
 pub(super) fn is_sound(tree: &Path, manifest: &Manifest) -> Result<bool, BaseError> {
     if !tree.is_dir() {
         return Ok(false);

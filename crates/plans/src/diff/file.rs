@@ -42,16 +42,12 @@ pub struct FileDiff {
     pub binary: bool,
     pub added_lines: u64,
     pub removed_lines: u64,
-    /// The changed places.
     pub hunks: Vec<DiffHunk>,
     /// Whether some were left out because there are too many lines.
     pub cut: bool,
 }
 
 /// What some changes change, for people. Directories are shown only if nothing that is shown is in them.
-///
-/// # Errors
-/// A content cannot be read.
 pub fn diff(changes: &[Change], contents: &dyn Contents) -> io::Result<Diff> {
     let inhabited: HashSet<RelPath> = changes
         .iter()

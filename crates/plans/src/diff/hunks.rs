@@ -15,7 +15,6 @@ pub(super) struct Compared<'a> {
     hunks: Vec<Hunk>,
 }
 
-/// The lines of both texts.
 enum Lines<'a> {
     Both(InternedInput<&'a [u8]>),
     /// One text is empty, so there is nothing to compare. A file that was made or deleted may have millions of lines, and few

@@ -18,9 +18,6 @@ const NO_OBJECT: &str = "0000000000000000000000000000000000000000";
 ///
 /// It carries what git can carry: no directories, and of the permissions only whether a file can be executed. A file that
 /// is too large to be looked into is named, and `git apply` refuses the patch then rather than leave it out.
-///
-/// # Errors
-/// A content cannot be read, or the patch cannot be written.
 pub fn write_patch(changes: &[Change], contents: &dyn Contents, to: &mut dyn Write) -> io::Result<()> {
     for change in changes {
         let old_path = change.from.as_ref().unwrap_or(&change.path);

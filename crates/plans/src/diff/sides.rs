@@ -13,7 +13,6 @@ pub(super) enum Shown<'a> {
     Symlink(&'a [u8]),
 }
 
-/// A content that a diff looks at.
 pub(super) enum Content {
     Text(Bytes),
     Binary(Bytes),

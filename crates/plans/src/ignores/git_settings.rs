@@ -11,7 +11,6 @@ use gix_ignore::glob::pattern::Case;
 pub(super) struct GitSettings {
     /// `core.excludesFile`, or where git looks without it.
     pub(super) excludes_file: Option<PathBuf>,
-    /// Whether case counts in patterns.
     pub(super) case: Case,
 }
 

@@ -18,7 +18,6 @@ pub(crate) struct Level {
     standing: IgnoreMatch,
 }
 
-/// What becomes of a path.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum IgnoreMatch {
     Part,
@@ -62,9 +61,6 @@ impl Level {
     }
 
     /// What becomes of something in this directory.
-    ///
-    /// # Errors
-    /// It is ignored, and the index cannot be read to see whether it is tracked.
     pub(crate) fn judge(
         &self,
         sources: &IgnoreSources,

@@ -24,9 +24,6 @@ pub(super) enum SeenIndex {
 
 impl SeenSources {
     /// Whether the rules are the same now.
-    ///
-    /// # Errors
-    /// They cannot be read.
     pub(crate) fn are_current(&self, workspace: &Path) -> io::Result<bool> {
         let now = IgnoreSources::of_workspace(workspace)?;
         let is_same_index = match self.index {

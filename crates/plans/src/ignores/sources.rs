@@ -22,7 +22,6 @@ use super::tracked::{Tracked, index_key};
 use crate::RelPath;
 use crate::stat_cache::{FileTime, StatKey};
 
-/// The patterns of one file.
 pub(super) type RuleList = List<Ignore>;
 
 /// Everything that decides what is ignored in a workspace, but for the `.gitignore` files in it.
@@ -40,9 +39,6 @@ pub struct IgnoreSources {
 
 impl IgnoreSources {
     /// The rules for a workspace, as they are now.
-    ///
-    /// # Errors
-    /// A file of rules is there and cannot be read, or the workspace is not there.
     pub fn of_workspace(workspace: &Path) -> io::Result<Self> {
         let workspace = workspace.canonicalize()?;
         let include = read_rules(&workspace.join(".worktreeinclude"))?.map(|bytes| Include {

@@ -10,7 +10,6 @@ use super::git_settings::git;
 use super::repository::Repository;
 use crate::stat_cache::StatKey;
 
-/// What git tracks in a repository.
 pub(super) enum Tracked {
     Index(Box<File>),
     /// A list that git made of an index that we cannot read, sorted.
@@ -47,7 +46,6 @@ impl Tracked {
         Ok(Self::Listed(paths))
     }
 
-    /// Whether this very path is tracked.
     pub(super) fn contains(&self, path: &[u8]) -> bool {
         match self {
             Self::Index(file) => file.entry_by_path(path.as_bstr()).is_some(),

@@ -13,9 +13,7 @@ use crate::{RelPath, Tree, TreeError};
 
 /// Where it is inside the tree, if the directory that was given is on another file system.
 pub(crate) const INSIDE: &str = ".tidelock/staging";
-/// Says that everything is staged.
 const COMPLETE: &str = "complete";
-/// Says that everything is taken back.
 const BACK: &str = "back";
 const NOTE_BYTES: u64 = 64 * 1024;
 

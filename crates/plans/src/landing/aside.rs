@@ -13,7 +13,6 @@ use crate::landing::site::LandingSite;
 pub struct AbandonedLanding {
     /// What is in the staging directory and nowhere else.
     pub kept: Vec<Leftover>,
-    /// The paths that are as the landing wanted them.
     pub changed: Vec<RelPath>,
 }
 

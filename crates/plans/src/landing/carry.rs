@@ -14,7 +14,6 @@ use crate::{ConflictKind, Entry, FileAttributes, FileKind, RelPath, TreeError};
 /// Up to how many directories are brought to the disk one by one, see the same for files.
 const SYNC_ONE_BY_ONE: usize = 64;
 
-/// How far a path is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Progress {
     NotYet,
@@ -156,7 +155,7 @@ impl LandingRun<'_> {
         Ok(held.is_some_and(|held| !held.is(item.before.as_ref())))
     }
 
-    /// RootChecks at what came out of an exchange, and puts it back if it is not what was expected.
+    /// Looks at what came out of an exchange, and puts it back if it is not what was expected.
     pub(super) fn look_at_exchanged(&self, item: &mut Item) -> Result<Progress, Stop> {
         match self.in_area(&item.new_name(item.round))? {
             Some(held) if held.is(item.before.as_ref()) => {
@@ -194,7 +193,7 @@ impl LandingRun<'_> {
         self.look_at_taken_out(item)
     }
 
-    /// RootChecks at what was taken out, and puts it back if it is not what was expected.
+    /// Looks at what was taken out, and puts it back if it is not what was expected.
     pub(super) fn look_at_taken_out(&self, item: &mut Item) -> Result<Progress, Stop> {
         match self.in_area(&item.old_name(item.round))? {
             Some(held) if held.is(item.before.as_ref()) => {

@@ -5,7 +5,6 @@ use std::io;
 use crate::landing::leftover::Leftover;
 use crate::{Conflict, Effect, TreeError};
 
-/// How a landing ended: whole or not at all.
 #[derive(Debug)]
 pub enum LandingEnd {
     /// Every effect is in the tree, and on the disk.
@@ -16,7 +15,6 @@ pub enum LandingEnd {
         /// What others wrote that is neither in the tree nor merged into it.
         kept: Vec<Leftover>,
     },
-    /// No effect is in the tree.
     TakenBack {
         why: WhyRolledBack,
         /// What could not be put back, because somebody else had written the path.
@@ -24,10 +22,8 @@ pub enum LandingEnd {
     },
 }
 
-/// Why a landing was taken back.
 #[derive(Debug)]
 pub enum WhyRolledBack {
-    /// Others had written, and it could not be merged.
     Conflicts(Vec<Conflict>),
     Failed(TreeError),
     /// It was not staged when the process ended; nothing had been touched.

@@ -12,7 +12,6 @@ pub(super) struct Item {
     /// Its place in the journal, by which its files are named.
     pub(super) index: usize,
     pub(super) path: RelPath,
-    /// How often it was merged again.
     pub(super) round: u32,
     pub(super) before: Option<Entry>,
     pub(super) after: Option<Entry>,
@@ -50,7 +49,6 @@ impl Item {
         }
     }
 
-    /// The effect as it is in the present round.
     pub(super) fn effect(&self) -> Effect {
         Effect {
             path: self.path.clone(),
@@ -74,7 +72,6 @@ impl Item {
         self.name(round, "new")
     }
 
-    /// What was taken out in a round.
     pub(super) fn old_name(&self, round: u32) -> RelPath {
         self.name(round, "old")
     }

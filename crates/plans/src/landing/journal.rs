@@ -25,7 +25,6 @@ pub struct Landing {
 #[serde(try_from = "String", into = "String")]
 pub struct LandingId(String);
 
-/// A text that cannot name a landing.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("`{0}` cannot name a landing: 1 to 64 letters, digits, `-` and `_`")]
 pub struct BadLandingId(pub String);

@@ -29,7 +29,6 @@ pub struct Leftover {
     pub entry: Option<Entry>,
     /// Whether it was at the path before the landing, and was not written meanwhile.
     pub was_there: bool,
-    /// Where it is in the staging directory.
     pub(super) at: RelPath,
 }
 
@@ -110,7 +109,7 @@ impl LandingRun<'_> {
         Ok(kept)
     }
 
-    /// RootChecks at one file of the staging directory, removes it, and looks once more: whoever has it open may have written
+    /// Looks at one file of the staging directory, removes it, and looks once more: whoever has it open may have written
     /// between the two. So the time in which a write goes unseen is that of one removal, however large the landing is.
     fn remove_one(
         &self,

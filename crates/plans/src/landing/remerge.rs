@@ -20,7 +20,6 @@ pub trait Remerge: Send + Sync {
     fn again(&self, path: &RelPath, found: Option<&SavedMeanwhile>) -> Result<Remerged, Box<Conflict>>;
 }
 
-/// A file or symlink that somebody has saved meanwhile.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct SavedMeanwhile {
     pub entry: Entry,
@@ -28,7 +27,6 @@ pub struct SavedMeanwhile {
     pub content: Option<Bytes>,
 }
 
-/// What a merge came to.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Remerged {
     pub after: Option<Entry>,
@@ -54,7 +52,7 @@ impl Remerge for NoRemerge {
 }
 
 impl LandingRun<'_> {
-    /// RootChecks at what is at the path now, and makes the effect one that begins with it.
+    /// Looks at what is at the path now, and makes the effect one that begins with it.
     pub(super) fn again(&self, item: &mut Item) -> Result<(), Stop> {
         let held = self.in_tree(&item.path)?;
         if item.round == ROUNDS {

@@ -21,7 +21,6 @@ pub(super) struct PathState {
     pub(super) stat: FileStat,
 }
 
-/// Why a landing does not go on.
 #[derive(Debug)]
 pub(super) enum Stop {
     Conflict(Box<Conflict>),

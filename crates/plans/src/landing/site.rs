@@ -37,9 +37,6 @@ pub struct Staged {
 
 impl LandingSite<'_> {
     /// Finds out how files are exchanged here, where a landing would be staged. Nothing stays of that.
-    ///
-    /// # Errors
-    /// Nothing can be staged here.
     pub fn probe(&self) -> Result<Exchange, LandError> {
         let area = Area::make(self.tree, self.staging, &LandingId::generate())?;
         let probed = area.can_exchange();
@@ -49,9 +46,6 @@ impl LandingSite<'_> {
 
     /// Stages a landing: afterwards everything that is needed to carry it out is on the disk. When this fails, nothing is
     /// left of it.
-    ///
-    /// # Errors
-    /// It was cancelled, a content cannot be had, or there is no place for it.
     pub fn stage(&self, landing: &Landing, scope: &Scope) -> Result<Staged, LandError> {
         let items = item::in_order(landing)?;
         let area = Area::make(self.tree, self.staging, &landing.id)?;
@@ -63,7 +57,7 @@ impl LandingSite<'_> {
             Ok(()) => Ok(Staged { area, items }),
             Err(error) => {
                 if let Err(left) = area.remove(self.tree) {
-                    tracing::warn!(landing = %landing.id, error = %left, "a staging directory command_runs behind");
+                    tracing::warn!(landing = %landing.id, error = %left, "a staging directory stays behind");
                 }
                 Err(error)
             }
@@ -85,35 +79,23 @@ impl LandingSite<'_> {
 
     /// Brings a landing to its end whose process was killed after the journal was committed and before the outcome was.
     /// It may be killed and done again.
-    ///
-    /// # Errors
-    /// It can neither be finished nor taken back now.
     pub fn recover(&self, landing: &Landing) -> Result<LandingEnd, LandError> {
         crate::landing::recover::recover(self, landing)
     }
 
     /// Removes what a landing has staged, after its outcome was committed. What somebody has written into an old file since
     /// it was last looked at goes to `keep`, unless it was `seen` before. None there is no error.
-    ///
-    /// # Errors
-    /// It cannot be looked at, kept or removed.
     pub fn clean(&self, landing: &Landing, seen: &[Leftover], keep: &mut Keep<'_>) -> Result<(), LandError> {
         crate::landing::leftover::clean(self, landing, seen, keep)
     }
 
     /// Says what there is to keep of a landing that can neither be finished nor taken back, and how far the tree is.
     /// Nothing is changed.
-    ///
-    /// # Errors
-    /// The tree or the staging directory cannot be read.
     pub fn look_at_rest(&self, landing: &Landing) -> Result<AbandonedLanding, LandError> {
         crate::landing::aside::look_at_rest(self, landing)
     }
 
     /// Removes what a landing has staged, whatever is in it.
-    ///
-    /// # Errors
-    /// It cannot be removed.
     pub fn discard(&self, id: &LandingId) -> Result<(), LandError> {
         match Area::find(self.tree, self.staging, id)? {
             Some(area) => area.remove(self.tree),
@@ -123,9 +105,6 @@ impl LandingSite<'_> {
 
     /// Does something with what was kept, through a path that is good for as long as that takes. It is there until the
     /// landing is cleaned.
-    ///
-    /// # Errors
-    /// It is not there any more, or the work failed.
     pub fn with_kept<R>(
         &self,
         id: &LandingId,

@@ -1,4 +1,4 @@
-//! Applying plans: what they changed, merged into the workspace or into their parent.
+//! Applying and undoing plans: what they changed, or its inverse, merged into the workspace or into their parent.
 
 use std::sync::Arc;
 
@@ -9,10 +9,11 @@ use super::stored::{self, KnownAttributes};
 use super::{LandingQueue, TRIES};
 use crate::inner::PlansInner;
 use crate::plan_worker::Snapshot;
-use crate::{ApplyRequest, Attempt, Change, Effect, LandingOutcome, PlanError, fold, invert, state};
+use crate::{
+    ApplyRequest, Attempt, Change, LandingOutcome, PlanError, UndoRequest, fold, invert, state, store,
+};
 
 impl LandingQueue {
-    /// Applies plans, all of them or none.
     pub(crate) async fn apply(&mut self, order: ApplyRequest) -> Result<LandingOutcome, PlanError> {
         for _ in 0..TRIES {
             let mut snapshots = Vec::new();
@@ -52,7 +53,7 @@ impl LandingQueue {
             let notes: Vec<String> = wanted
                 .snapshots
                 .iter()
-                .flat_map(|snapshot| snapshot.plan.uncarried_notes())
+                .flat_map(|snapshot| snapshot.plan.record.uncarried_notes(snapshot.plan.id))
                 .collect();
             if let Some(mut outcome) = self.land(wanted).await? {
                 if outcome.kind != OutcomeKind::Conflicted {
@@ -61,7 +62,50 @@ impl LandingQueue {
                 return Ok(outcome);
             }
         }
-        Err(moving(order.plans.first().copied()))
+        Err(order
+            .plans
+            .first()
+            .map_or(PlanError::NotTogether, |plan| PlanError::moving(*plan)))
+    }
+
+    /// Undoes an applied plan, or one changeset of it, by the inverse merge, which keeps the edits of others.
+    pub(crate) async fn undo(&mut self, order: UndoRequest) -> Result<LandingOutcome, PlanError> {
+        for _ in 0..TRIES {
+            let snapshot = self.snapshot(order.plan).await?;
+            let actual = snapshot.plan.version.get();
+            if order.seen.is_some_and(|seen| seen != actual) {
+                let plan = order.plan;
+                return Err(PlanError::Stale { plan, actual });
+            }
+            state::may_land(order.plan, &snapshot.plan.record, Attempt::Undo)?;
+            // Also for one changeset: what the files had that it deleted was seen when the plan was applied.
+            let (all, attributes) = last_effects(&self.inner, &snapshot).await?;
+            let done: Vec<Change> = match order.changeset {
+                None => all,
+                Some(id) => {
+                    let changeset = store::changeset(&self.inner.log, order.plan, id).await?;
+                    changeset
+                        .changes
+                        .into_iter()
+                        .map(|recorded| recorded.change)
+                        .collect()
+                }
+            };
+            let wanted = LandingRequest {
+                what: Attempt::Undo,
+                by: Arc::clone(&order.by),
+                run: order.run,
+                commit: None,
+                lists: vec![fold(&invert(&done))],
+                snapshots: vec![snapshot],
+                changeset: order.changeset,
+                attributes,
+            };
+            if let Some(outcome) = self.land(wanted).await? {
+                return Ok(outcome);
+            }
+        }
+        Err(PlanError::moving(order.plan))
     }
 
     /// A plan with everything recorded that is in its sandbox. A landing that was left half-way, because the log was away, is
@@ -114,30 +158,11 @@ pub(super) async fn last_effects(
         plan: plan.id,
         state: plan.record.state,
     })?;
-    let plans = stored::record(&inner.log, &landed.landing).await?.plans.len();
-    let mut done = stored::done(&inner.log, &landed.landing, plans).await?;
+    let landing = stored::read(&inner.log, &landed.landing).await?;
+    let done = stored::effects(&inner.log, &landing).await?;
     let number = landed.number as usize;
     if number >= done.each.len() {
         return Ok((Vec::new(), KnownAttributes::new()));
     }
-    Ok((as_changes(done.each.swap_remove(number)), done.had))
-}
-
-fn as_changes(effects: Vec<Effect>) -> Vec<Change> {
-    let change = |effect: Effect| Change {
-        path: effect.path,
-        before: effect.before,
-        after: effect.after,
-        from: None,
-    };
-    effects.into_iter().map(change).collect()
-}
-
-/// Somebody is always a step ahead.
-pub(super) fn moving(plan: Option<PlanId>) -> PlanError {
-    let by = "it is being changed by somebody else all the time".to_owned();
-    match plan {
-        Some(plan) => PlanError::Busy { plan, by },
-        None => PlanError::NotTogether,
-    }
+    Ok((done.each[number].iter().map(Change::from).collect(), done.had))
 }

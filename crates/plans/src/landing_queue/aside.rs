@@ -4,21 +4,22 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use eventlog::{Commit, Write};
+use eventlog::Commit;
 use protocol::PlanId;
 
 use super::LandingQueue;
-use super::begin::{ActiveLanding, ground, in_one_line, land_error, plan_write};
+use super::begin::{ActiveLanding, land_error};
 use super::rescue::{About, Keeping};
 use super::stored;
 use crate::collect::own_plans;
-use crate::inner::blocking;
-use crate::landing::{self, AbandonedLanding, LeftoverSource};
+use crate::inner::{blocking, with_causes};
+use crate::landing::{self, AbandonedLanding};
 use crate::landings::LandingState;
+use crate::overlaps::Tell;
 use crate::rescued::Source;
 use crate::{
     Actor, Attempt, PlanError, RelPath, Repair, RepairEnd, Repaired, RescueReason, Rescued, RescuedKind,
-    RescuedRecord, StuckLanding, Unapplied, Workspace, state, store, streams, workspaces,
+    RescuedRecord, StuckLanding, Unapplied, Workspace, state, store, workspaces,
 };
 
 impl LandingQueue {
@@ -75,7 +76,7 @@ impl LandingQueue {
             what: None,
             plans: Vec::new(),
             since: None,
-            why: in_one_line(error),
+            why: with_causes(error),
         })
     }
 
@@ -84,7 +85,7 @@ impl LandingQueue {
         let begun = self.begun_before(workspace, &stuck.landing).await;
         let kept = match &begun {
             Ok(begun) => self.keep_rest(begun).await,
-            Err(error) => Err(PlanError::Base(in_one_line(error))),
+            Err(error) => Err(PlanError::Base(with_causes(error))),
         };
         let (rescued, changed) = match kept {
             Ok(kept) => kept,
@@ -97,19 +98,15 @@ impl LandingQueue {
         let plans = self.commit_set_aside(workspace, &stuck).await?;
         self.inner.stuck.set(self.id, None);
         for plan in plans {
-            let looked = self.inner.at_plan(plan, |worker| {
-                Box::pin(async move {
-                    worker.snapshot().await?;
-                    worker.publish();
-                    Ok(())
-                })
-            });
-            looked.await?;
+            let republish = self
+                .inner
+                .at_plan(plan, |worker| Box::pin(worker.republish(Tell::Both)));
+            republish.await?;
         }
         if let Ok(begun) = &begun
             && let Err(error) = self.remove_staged(begun).await
         {
-            tracing::warn!(landing = %stuck.landing, %error, "what was staged command_runs behind");
+            tracing::warn!(landing = %stuck.landing, %error, "what was staged stays behind");
         }
         self.remove_staged_by_name(workspace, &stuck.landing).await;
         Ok(Repaired {
@@ -121,33 +118,18 @@ impl LandingQueue {
 
     /// Keeps what is in the staging directory and nowhere else, piece by piece.
     async fn keep_rest(&self, begun: &ActiveLanding) -> Result<(Vec<Rescued>, Vec<RelPath>), PlanError> {
-        let (inner, place, landing) = (
-            Arc::clone(&self.inner),
-            begun.place.clone(),
-            begun.landing.clone(),
-        );
+        let landing = begun.landing.clone();
         let about = About {
             why: Some(RescueReason::SetAside),
             ..self.about(begun)
         };
-        let kept = blocking(move || {
-            let (contents, staging) = (inner.contents.clone(), inner.staging());
-            place.with_tree(|tree| {
-                let again = landing::NoRemerge;
-                let ground = ground(tree, &staging, (&contents, &again), &*inner.steps.0);
-                let AbandonedLanding { kept, changed } = ground.look_at_rest(&landing).map_err(land_error)?;
-                let mut keeping = Keeping::new(inner.shelf(), about)?;
-                for kept in &kept {
-                    ground
-                        .with_kept(&landing.id, kept, |path| {
-                            keeping.keep(kept, LeftoverSource::Path(path))
-                        })
-                        .map_err(land_error)?;
-                }
-                Ok::<_, PlanError>((keeping.rescued, changed))
-            })
+        let kept = self.at_site(&begun.target, move |inner, site| {
+            let AbandonedLanding { kept, changed } = site.look_at_rest(&landing).map_err(land_error)?;
+            let mut keeping = Keeping::new(inner.shelf(), about)?;
+            keeping.keep_all(site, &landing.id, &kept)?;
+            Ok((keeping.rescued, changed))
         });
-        kept.await??
+        kept.await?
     }
 
     /// Keeps the staging directory as it is, in one piece: the tree, the log or a note in it cannot be read.
@@ -181,10 +163,7 @@ impl LandingQueue {
             }
             Ok(rescued)
         });
-        kept.await?.map_err(|source| PlanError::Io {
-            what: "keeping what was staged".to_owned(),
-            source,
-        })
+        kept.await?.map_err(PlanError::io("keeping what was staged"))
     }
 
     fn staged_at(&self, workspace: &Workspace, id: &str) -> [std::path::PathBuf; 2] {
@@ -198,12 +177,12 @@ impl LandingQueue {
         let removed = blocking(move || {
             for place in places.iter().filter(|place| place.is_dir()) {
                 if let Err(error) = std::fs::remove_dir_all(place) {
-                    tracing::warn!(path = %place.display(), %error, "what was staged for a landing that was set aside command_runs behind");
+                    tracing::warn!(path = %place.display(), %error, "what was staged for a landing that was set aside stays behind");
                 }
             }
         });
         if let Err(error) = removed.await {
-            tracing::debug!(%error, "what was staged command_runs until the next start");
+            tracing::debug!(%error, "what was staged stays until the next start");
         }
     }
 
@@ -214,27 +193,14 @@ impl LandingQueue {
         stuck: &StuckLanding,
     ) -> Result<Vec<PlanId>, PlanError> {
         let (now, id) = (self.inner.time.now(), stuck.landing.as_str());
-        let mut free = workspace.record.clone();
-        free.landing = None;
-        let mut writes = vec![Write {
-            stream: streams::workspace_stream(self.id)?,
-            expected: workspace.version,
-            head: Some(streams::workspace_head(&free)?),
-            events: Vec::new(),
-        }];
+        let mut writes = vec![workspace.with_landing(None).write(&[])?];
         let mut named: BTreeSet<PlanId> = own_plans(&self.inner).await?.iter().map(|plan| plan.id).collect();
-        let by: Actor = match stored::stored(&self.inner.log, id).await {
-            Ok((version, mut record)) => {
-                record.state = LandingState::SetAside;
-                let by = Arc::clone(&record.by);
-                named.extend(record.plans.iter().copied().chain(record.parent));
-                writes.push(Write {
-                    stream: streams::landing_stream(id)?,
-                    expected: version,
-                    head: Some(streams::landing_head(&record)?),
-                    events: Vec::new(),
-                });
-                by
+        let by: Actor = match stored::read(&self.inner.log, id).await {
+            Ok(mut landing) => {
+                landing.record.state = LandingState::SetAside;
+                named.extend(landing.record.plans.iter().copied().chain(landing.record.parent));
+                writes.push(landing.write(&[])?);
+                landing.record.by
             }
             // There is nothing to write it to.
             Err(_) => Arc::from("unknown"),
@@ -242,13 +208,14 @@ impl LandingQueue {
         // Whoever says that it takes part is freed, also if the landing itself cannot be read any more.
         let mut freed = Vec::new();
         for plan in named {
-            let plan = match store::plan(&self.inner.log, plan).await {
+            let mut plan = match store::plan(&self.inner.log, plan).await {
                 Ok(plan) if plan.record.landing.as_deref() == Some(id) => plan,
                 Ok(_) | Err(PlanError::NotFound(_)) => continue,
                 Err(error) => return Err(error),
             };
-            let (next, events) = state::set_aside(&plan.record, (stuck.what, &by), &stuck.why, now);
-            writes.push(plan_write(&plan, &next, events)?);
+            let (next, events) = state::set_aside(&plan.record, stuck.what, &by, &stuck.why, now);
+            plan.record = next;
+            writes.push(plan.write(&events)?);
             freed.push(plan.id);
         }
         self.inner.log.commit(Commit::all(writes)).await?;

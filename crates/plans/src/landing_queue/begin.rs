@@ -1,10 +1,9 @@
 //! From what is wanted to what is done: merged, written down, staged, begun, carried out.
 
 use std::collections::HashSet;
-use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use eventlog::{BlobId, Commit, CommitError, Write};
+use eventlog::{BlobId, Commit, MaybeConflict};
 use protocol::{ChangesetId, CommitPlans};
 use rustix::io::Errno;
 
@@ -14,14 +13,14 @@ use super::remerge::LandingRemerge;
 use super::stored::{self, KnownAttributes, LandingEffects, StoredLanding};
 use super::target::{ContentFinder, LandingTarget, TreeOurs};
 use crate::attributes::Attributes;
-use crate::inner::{Hold, blocking};
-use crate::landing::{self, LandError, Landing, LandingEnd, LandingId, LandingSite, Staged, StepKind};
+use crate::inner::{Hold, PlansInner, blocking, with_causes};
+use crate::landing::{LandError, Landing, LandingEnd, LandingId, LandingSite, NoRemerge, Staged, StepKind};
 use crate::landings::{LandingRecord, LandingState};
 use crate::log_contents::{self, Source};
 use crate::plan_worker::{Snapshot, new_run_id};
 use crate::{
-    Actor, Attempt, Change, Contents, Effect, Entry, FileAttributes, LandingOutcome, MergedAll, Plan,
-    PlanError, RelPath, Run, Running, TreeError, Workspace, git_commit, merge_all, state, store, streams,
+    Actor, Attempt, Change, Effect, Entry, FileAttributes, LandingOutcome, MergedAll, Plan, PlanError,
+    RelPath, Run, Running, TreeError, Workspace, git_commit, merge_all, state, store,
 };
 
 #[derive(Debug)]
@@ -30,10 +29,8 @@ pub(super) struct LandingRequest {
     pub(super) by: Actor,
     pub(super) run: Run,
     pub(super) commit: Option<CommitPlans>,
-    /// The plans, as they were seen.
     pub(super) snapshots: Vec<Snapshot>,
     pub(super) lists: Vec<Vec<Change>>,
-    /// The one changeset that is taken back.
     pub(super) changeset: Option<ChangesetId>,
     /// What files had beside their content that come back.
     pub(super) attributes: KnownAttributes,
@@ -45,9 +42,9 @@ pub(super) struct ActiveLanding {
     pub(super) landing: Landing,
     /// What was staged; `None` if that was in an earlier life.
     pub(super) staged: Option<Staged>,
-    pub(super) written: StoredLanding,
+    pub(super) stored: StoredLanding,
     pub(super) done: LandingEffects,
-    pub(super) place: LandingTarget,
+    pub(super) target: LandingTarget,
     /// The command run in the sandbox of the parent, if it happens there.
     pub(super) run_id: Option<String>,
     /// Paths that both sides had changed.
@@ -63,11 +60,11 @@ impl LandingQueue {
     pub(super) async fn land(&mut self, wanted: LandingRequest) -> Result<Option<LandingOutcome>, PlanError> {
         let workspace = self.workspace().await?;
         let workspace = self.settle(&workspace).await?;
-        let place = self.place(&workspace, &wanted).await?;
+        let target = self.target(&workspace, &wanted).await?;
         if wanted.commit.is_some() {
-            must_have_git(&workspace, &place).await?;
+            must_have_git(&workspace, &target).await?;
         }
-        let Some(merged) = self.merge(&place, &workspace, &wanted).await? else {
+        let Some(merged) = self.merge(&target, &workspace, &wanted).await? else {
             return Ok(None);
         };
         if !merged.conflicts.is_empty() {
@@ -76,18 +73,17 @@ impl LandingQueue {
         if wanted.run == Run::Dry {
             return Ok(Some(would(&wanted, merged)));
         }
-        let Some(begun) = self.begin(&workspace, &wanted, place, merged).await? else {
+        let Some(begun) = self.begin(&workspace, &wanted, target, merged).await? else {
             return Ok(None);
         };
         let id = begun.landing.id.clone();
-        let ended = match self.carry_out(begun).await {
-            Ok(ended) => ended,
-            Err(error) => return Err(self.stuck(&workspace, id.as_str(), error).await),
-        };
-        self.end(&workspace, ended).await.map(Some)
+        match self.carry_out(begun).await {
+            Ok((begun, outcome)) => self.end(&workspace, begun, outcome).await.map(Some),
+            Err(error) => Err(self.stuck(&workspace, id.as_str(), error).await),
+        }
     }
 
-    async fn place(
+    async fn target(
         &self,
         workspace: &Workspace,
         wanted: &LandingRequest,
@@ -106,7 +102,7 @@ impl LandingQueue {
                 let sandbox = self.inner.at_plan(parent, |worker| {
                     Box::pin(async move {
                         worker.catch_up().await?;
-                        worker.look().await
+                        worker.sandbox().await
                     })
                 });
                 Ok(LandingTarget::Parent(parent, sandbox.await?))
@@ -117,13 +113,13 @@ impl LandingQueue {
     /// Merges. `None` if a file was saved meanwhile.
     async fn merge(
         &self,
-        place: &LandingTarget,
+        target: &LandingTarget,
         workspace: &Workspace,
         wanted: &LandingRequest,
     ) -> Result<Option<MergedAll>, PlanError> {
-        let (place, lists) = (place.clone(), wanted.lists.clone());
+        let (target, lists) = (target.clone(), wanted.lists.clone());
         let contents = self.inner.contents.clone();
-        let whereabouts = ContentFinder {
+        let finder = ContentFinder {
             bases: self.inner.bases.clone(),
             root: workspace.record.root.clone(),
             cache: self.inner.stat_cache(self.id),
@@ -131,9 +127,9 @@ impl LandingQueue {
             found: OnceLock::new(),
         };
         let merged = blocking(move || {
-            place.with_tree(|tree| {
-                let moved = |content: BlobId| match &place {
-                    LandingTarget::Workspace(_) => whereabouts.of(content),
+            target.with_tree(|tree| {
+                let moved = |content: BlobId| match &target {
+                    LandingTarget::Workspace(_) => finder.of(content),
                     LandingTarget::Parent(..) => None,
                 };
                 let ours = TreeOurs {
@@ -159,10 +155,10 @@ impl LandingQueue {
         &self,
         workspace: &Workspace,
         wanted: &LandingRequest,
-        place: LandingTarget,
+        target: LandingTarget,
         merged: MergedAll,
     ) -> Result<Option<ActiveLanding>, PlanError> {
-        let (had, given) = self.attributes(&place, wanted, &merged.effects).await?;
+        let (had, given) = self.attributes(&target, wanted, &merged.effects).await?;
         let landing = Landing {
             id: LandingId::generate(),
             effects: merged.effects,
@@ -179,48 +175,40 @@ impl LandingQueue {
             .into_values()
             .map(|content| (None, Source::Bytes(content)));
         log_contents::put_all(&self.inner.log, made.collect()).await?;
-        if !self.keep_old(&place, &landing, &wanted.lists).await? {
+        if !self.keep_old(&target, &landing, &wanted.lists).await? {
             return Ok(None);
         }
+        let titles = || {
+            let titles = wanted
+                .snapshots
+                .iter()
+                .map(|snapshot| &*snapshot.plan.record.facts.title);
+            titles.collect::<Vec<_>>().join("\n")
+        };
         let record = LandingRecord {
             state: LandingState::Written,
             what: wanted.what,
             by: Arc::clone(&wanted.by),
             at: self.inner.time.now(),
             workspace: self.id,
-            parent: match &place {
-                LandingTarget::Workspace(_) => None,
-                LandingTarget::Parent(parent, _) => Some(*parent),
-            },
+            parent: target.parent(),
             plans: wanted.snapshots.iter().map(|snapshot| snapshot.plan.id).collect(),
             changeset: wanted.changeset,
-            commit: wanted.commit.as_ref().map(|commit| {
-                let title = |snapshot: &Snapshot| snapshot.plan.record.facts.title.clone();
-                let titles = || wanted.snapshots.iter().map(title).collect::<Vec<_>>().join("\n");
-                commit.message.clone().unwrap_or_else(titles)
-            }),
+            commit: wanted
+                .commit
+                .as_ref()
+                .map(|commit| commit.message.clone().unwrap_or_else(titles)),
             home: self.inner.home_id,
             effects: landing.effects.len() as u64,
         };
-        let written = stored::write(&self.inner.log, landing.id.as_str(), record, &done).await?;
-        let staged = self.stage(&place, &landing).await?;
-        let run_id = match &place {
-            LandingTarget::Workspace(_) => None,
-            LandingTarget::Parent(..) => Some(new_run_id()),
-        };
-        run_id
-            .iter()
-            .for_each(|run_id| self.inner.command_runs.begin(run_id));
+        let stored = stored::write(&self.inner.log, landing.id.to_string(), record, &done).await?;
+        let staged = self.stage(&target, &landing).await?;
+        let run_id = target.parent().map(|_| new_run_id());
+        if let Some(run_id) = &run_id {
+            self.inner.command_runs.begin(run_id);
+        }
         let mut holds = Vec::new();
-        for plan in wanted
-            .snapshots
-            .iter()
-            .map(|snapshot| snapshot.plan.id)
-            .chain(match &place {
-                LandingTarget::Workspace(_) => None,
-                LandingTarget::Parent(parent, _) => Some(*parent),
-            })
-        {
+        for plan in stored.record.plans.iter().copied().chain(target.parent()) {
             holds.push(self.inner.hold(plan).await?);
         }
         let mut begun = ActiveLanding {
@@ -228,30 +216,23 @@ impl LandingQueue {
             holds,
             landing,
             staged: Some(staged),
-            written,
+            stored,
             done,
-            place,
+            target,
             run_id,
             combined: merged.combined.into_iter().collect(),
         };
         let committed = self.commit_begin(workspace, wanted, &mut begun).await;
-        if committed.is_err() {
-            begun
-                .run_id
-                .iter()
-                .for_each(|run_id| self.inner.command_runs.end(run_id));
+        if let (Err(_), Some(run_id)) = (&committed, &begun.run_id) {
+            self.inner.command_runs.end(run_id);
         }
         match committed {
             Ok(()) => Ok(Some(begun)),
-            Err(PlanError::Commit(CommitError::Conflict { .. })) => {
-                self.discard(&begun).await?;
-                Ok(None)
-            }
             // It may have begun. Whoever comes next to this workspace brings it to its end.
             Err(error) if error.may_be_done() => Err(error),
             Err(error) => {
                 self.discard(&begun).await?;
-                Err(error)
+                if error.is_conflict() { Ok(None) } else { Err(error) }
             }
         }
     }
@@ -259,7 +240,7 @@ impl LandingQueue {
     /// What files have beside their content that go, and what those are given that come.
     async fn attributes(
         &self,
-        place: &LandingTarget,
+        target: &LandingTarget,
         wanted: &LandingRequest,
         effects: &[Effect],
     ) -> Result<(KnownAttributes, KnownAttributes), PlanError> {
@@ -273,9 +254,9 @@ impl LandingQueue {
             .filter(|effect| is_file(&effect.after) && !is_file(&effect.before))
             .map(|effect| &effect.path)
             .collect();
-        let place = place.clone();
+        let target = target.clone();
         let had = blocking(move || {
-            place.with_tree(|tree| {
+            target.with_tree(|tree| {
                 let mut had = KnownAttributes::new();
                 for path in goes {
                     if let Some(attributes) = tree.attributes(&path)?.filter(FileAttributes::is_special) {
@@ -307,7 +288,7 @@ impl LandingQueue {
     /// Puts what the tree holds now into the log, so that it can be brought back. Says whether it is still that.
     async fn keep_old(
         &self,
-        place: &LandingTarget,
+        target: &LandingTarget,
         landing: &Landing,
         lists: &[Vec<Change>],
     ) -> Result<bool, PlanError> {
@@ -327,7 +308,7 @@ impl LandingQueue {
         }
         let sources = missing
             .iter()
-            .map(|(path, _)| (None, place.source(path.clone())))
+            .map(|(path, _)| (None, target.source(path.clone())))
             .collect();
         let put = match log_contents::put_all(&self.inner.log, sources).await {
             // A file that is no longer there has moved since the merge.
@@ -340,21 +321,26 @@ impl LandingQueue {
             .all(|((id, _), (_, expected))| id == expected))
     }
 
-    async fn stage(&self, place: &LandingTarget, landing: &Landing) -> Result<Staged, PlanError> {
-        let (inner, place, landing) = (Arc::clone(&self.inner), place.clone(), landing.clone());
+    async fn stage(&self, target: &LandingTarget, landing: &Landing) -> Result<Staged, PlanError> {
+        let (inner, target, landing) = (Arc::clone(&self.inner), target.clone(), landing.clone());
         let staged = blocking(move || {
-            let contents = inner.contents.clone();
-            let again = LandingRemerge::new(&landing.effects, &contents, &place);
-            place.with_tree(|tree| {
-                let staging = inner.staging();
-                let ground = ground(tree, &staging, (&contents, &again), &*inner.steps.0);
-                ground.stage(&landing, &inner.scope)
+            let contents = &inner.contents;
+            let remerge = &LandingRemerge::new(&landing.effects, contents, &target);
+            target.with_tree(|tree| {
+                let (staging, steps) = (&inner.staging(), &*inner.steps.0);
+                let site = LandingSite {
+                    tree,
+                    staging,
+                    contents,
+                    remerge,
+                    steps,
+                };
+                site.stage(&landing, &inner.scope)
             })
         });
         staged.await??.map_err(land_error)
     }
 
-    /// From here on, files may change.
     async fn commit_begin(
         &self,
         workspace: &Workspace,
@@ -363,28 +349,24 @@ impl LandingQueue {
     ) -> Result<(), PlanError> {
         let now = self.inner.time.now();
         let id = begun.landing.id.as_str();
-        let mut record = begun.written.record.clone();
-        record.state = LandingState::Begun;
-        let mut writes = vec![Write {
-            stream: streams::landing_stream(id)?,
-            expected: begun.written.version,
-            head: Some(streams::landing_head(&record)?),
-            events: Vec::new(),
-        }];
-        let mut held = workspace.record.clone();
-        held.landing = Some(id.to_owned());
-        writes.push(Write {
-            stream: streams::workspace_stream(self.id)?,
-            expected: workspace.version,
-            head: Some(streams::workspace_head(&held)?),
-            events: Vec::new(),
-        });
+        let mut next = begun.stored.clone();
+        next.record.state = LandingState::Begun;
+        let mut writes = vec![
+            next.write(&[])?,
+            workspace.with_landing(Some(id.to_owned())).write(&[])?,
+        ];
         for Snapshot { plan, .. } in &wanted.snapshots {
-            let next = state::begin_landing(plan.id, &plan.record, wanted.what, id, now)?;
-            writes.push(plan_write(plan, &next, Vec::new())?);
+            let record = state::begin_landing(plan.id, &plan.record, wanted.what, id, now)?;
+            writes.push(
+                Plan {
+                    record,
+                    ..plan.clone()
+                }
+                .write(&[])?,
+            );
         }
-        if let (LandingTarget::Parent(parent, _), Some(run_id)) = (&begun.place, &begun.run_id) {
-            let parent = store::plan(&self.inner.log, *parent).await?;
+        if let (Some(parent), Some(run_id)) = (begun.target.parent(), &begun.run_id) {
+            let mut parent = store::plan(&self.inner.log, parent).await?;
             let running = Running {
                 id: run_id.clone(),
                 job: None,
@@ -393,15 +375,13 @@ impl LandingQueue {
                 reason: merge_reason(wanted),
                 since: now,
             };
-            let (mut next, events) = state::command_started(parent.id, &parent.record, running, now)?;
-            next.landing = Some(id.to_owned());
-            writes.push(plan_write(&parent, &next, events)?);
+            let (record, events) = state::command_started(parent.id, &parent.record, running, now)?;
+            parent.record = record;
+            parent.record.landing = Some(id.to_owned());
+            writes.push(parent.write(&events)?);
         }
-        let committed = self.inner.log.commit(Commit::all(writes)).await?;
-        if let Some(committed) = committed.first() {
-            begun.written.version = committed.version;
-            begun.written.record = record;
-        }
+        next.commit(&self.inner.log, Commit::all(writes)).await?;
+        begun.stored = next;
         self.inner.reached(StepKind::Begun);
         Ok(())
     }
@@ -412,14 +392,20 @@ impl LandingQueue {
     ) -> Result<(ActiveLanding, LandingEnd), PlanError> {
         let inner = Arc::clone(&self.inner);
         let done = blocking(move || {
-            let (contents, staged) = (inner.contents.clone(), begun.staged.take());
-            let again = LandingRemerge::new(&begun.landing.effects, &contents, &begun.place);
-            let outcome = begun.place.with_tree(|tree| {
-                let staging = inner.staging();
-                let ground = ground(tree, &staging, (&contents, &again), &*inner.steps.0);
+            let (contents, staged) = (&inner.contents, begun.staged.take());
+            let remerge = &LandingRemerge::new(&begun.landing.effects, contents, &begun.target);
+            let outcome = begun.target.with_tree(|tree| {
+                let (staging, steps) = (&inner.staging(), &*inner.steps.0);
+                let site = LandingSite {
+                    tree,
+                    staging,
+                    contents,
+                    remerge,
+                    steps,
+                };
                 match staged {
-                    Some(staged) => ground.carry_out(staged),
-                    None => ground.recover(&begun.landing),
+                    Some(staged) => site.carry_out(staged),
+                    None => site.recover(&begun.landing),
                 }
             });
             (begun, outcome)
@@ -434,23 +420,38 @@ impl LandingQueue {
     /// Takes away what was staged and written down of a landing that was not begun.
     pub(super) async fn discard(&self, begun: &ActiveLanding) -> Result<(), PlanError> {
         self.remove_staged(begun).await?;
-        stored::forget(&self.inner.log, &begun.written).await
+        stored::forget(&self.inner.log, &begun.stored).await
     }
 
+    /// Takes away what was staged, whatever it is.
     pub(super) async fn remove_staged(&self, begun: &ActiveLanding) -> Result<(), PlanError> {
-        let (inner, place, id) = (
-            Arc::clone(&self.inner),
-            begun.place.clone(),
-            begun.landing.id.clone(),
-        );
-        let discarded = blocking(move || {
-            let (contents, staging) = (inner.contents.clone(), inner.staging());
-            place.with_tree(|tree| {
-                let again = landing::NoRemerge;
-                ground(tree, &staging, (&contents, &again), &*inner.steps.0).discard(&id)
+        let id = begun.landing.id.clone();
+        let discarded = self
+            .at_site(&begun.target, move |_, site| site.discard(&id))
+            .await?;
+        discarded.map_err(land_error)
+    }
+
+    /// Runs `work` where it may block, on the tree of a target. Nothing is merged again there.
+    pub(super) async fn at_site<R: Send + 'static>(
+        &self,
+        target: &LandingTarget,
+        work: impl FnOnce(&PlansInner, &LandingSite<'_>) -> R + Send + 'static,
+    ) -> Result<R, PlanError> {
+        let (inner, target) = (Arc::clone(&self.inner), target.clone());
+        let worked = blocking(move || {
+            target.with_tree(|tree| {
+                let site = LandingSite {
+                    tree,
+                    staging: &inner.staging(),
+                    contents: &inner.contents,
+                    remerge: &NoRemerge,
+                    steps: &*inner.steps.0,
+                };
+                work(&inner, &site)
             })
         });
-        discarded.await??.map_err(land_error)
+        worked.await?
     }
 }
 
@@ -464,37 +465,6 @@ fn merge_reason(wanted: &LandingRequest) -> String {
     match wanted.what {
         Attempt::Undo => format!("undo of {}", titles.join(", ")),
         Attempt::Apply | Attempt::Refresh => format!("merge of {}", titles.join(", ")),
-    }
-}
-
-pub(super) fn plan_write(
-    plan: &Plan,
-    next: &crate::plan::Record,
-    events: Vec<crate::streams::PlanEvent>,
-) -> Result<Write, PlanError> {
-    Ok(Write {
-        stream: streams::plan_stream(plan.id)?,
-        expected: plan.version,
-        head: Some(streams::plan_head(next)?),
-        events: events
-            .iter()
-            .map(crate::streams::PlanEvent::to_event)
-            .collect::<Result<_, _>>()?,
-    })
-}
-
-pub(super) fn ground<'a>(
-    tree: &'a crate::tree::Tree,
-    staging: &'a Path,
-    (contents, remerge): (&'a dyn Contents, &'a dyn landing::Remerge),
-    steps: &'a dyn landing::Steps,
-) -> LandingSite<'a> {
-    LandingSite {
-        tree,
-        staging,
-        contents,
-        remerge,
-        steps,
     }
 }
 
@@ -517,7 +487,7 @@ pub(super) fn land_error(error: LandError) -> PlanError {
         error @ (LandError::Twice { .. } | LandError::StagedAlready | LandError::Note { .. }) => {
             PlanError::Io {
                 what: "carrying the changes out".to_owned(),
-                source: std::io::Error::other(in_one_line(&error)),
+                source: std::io::Error::other(with_causes(&error)),
             }
         }
     }
@@ -532,7 +502,7 @@ pub(super) fn tree_error(error: TreeError) -> PlanError {
         TreeError::NotAFile { path } => PlanError::SpecialFile { path },
         error => PlanError::Io {
             what: "carrying the changes out".to_owned(),
-            source: std::io::Error::other(in_one_line(&error)),
+            source: std::io::Error::other(with_causes(&error)),
         },
     }
 }
@@ -547,7 +517,7 @@ fn merge_error(error: std::io::Error) -> PlanError {
 fn content_error(path: String, source: &std::io::Error) -> PlanError {
     PlanError::ContentDamaged {
         path,
-        why: in_one_line(source),
+        why: with_causes(source),
     }
 }
 
@@ -563,19 +533,9 @@ fn of_system(what: &str, path: String, source: std::io::Error) -> PlanError {
     }
 }
 
-pub(super) fn in_one_line(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(deeper) = cause {
-        text = format!("{text}: {deeper}");
-        cause = deeper.source();
-    }
-    text
-}
-
 /// Refuses, before anything is changed, what could not be committed afterwards.
-async fn must_have_git(workspace: &Workspace, place: &LandingTarget) -> Result<(), PlanError> {
-    match place {
+async fn must_have_git(workspace: &Workspace, target: &LandingTarget) -> Result<(), PlanError> {
+    match target {
         LandingTarget::Parent(..) => Err(PlanError::NoGitCommit {
             why: "the plan is merged into its parent, not into the workspace".to_owned(),
         }),

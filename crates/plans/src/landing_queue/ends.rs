@@ -3,23 +3,23 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use eventlog::{Commit, Write};
+use eventlog::{Commit, UnixMs};
 use protocol::{OutcomeKind, PlanState};
 
 use super::LandingQueue;
-use super::begin::{ActiveLanding, plan_write, tree_error};
+use super::begin::{ActiveLanding, tree_error};
 use super::outcome::outcome_paths;
 use super::recover::Recovered;
 use super::rescue::{rescued_events, rescued_note};
 use super::stored;
-use super::target::LandingTarget;
 use crate::inner::blocking;
 use crate::landing::{LandingEnd, Leftover, StepKind, WhyRolledBack};
 use crate::landings::LandingState;
 use crate::log_contents::{self, Source};
+use crate::overlaps::Tell;
 use crate::{
-    Attempt, Conflict, Effect, Entry, Landed, LandingOutcome, Plan, PlanError, Refused, RelPath, Rescued,
-    Workspace, git_commit, state, store, streams,
+    Attempt, Conflict, Effect, Entry, Landed, LandingOutcome, Plan, PlanError, PlanEvent, PlanRecord,
+    Refused, RelPath, Rescued, Workspace, git_commit, state, store,
 };
 
 /// The plans of a landing that has ended, and what it had to keep.
@@ -33,21 +33,18 @@ impl LandingQueue {
     pub(super) async fn end(
         &self,
         workspace: &Workspace,
-        (begun, outcome): (ActiveLanding, LandingEnd),
+        begun: ActiveLanding,
+        outcome: LandingEnd,
     ) -> Result<LandingOutcome, PlanError> {
         let combined = begun.combined.clone();
         match outcome {
             LandingEnd::Landed { effects, kept } => {
-                let message = begun.written.record.commit.clone();
-                let told = self.end_landed(begun, &effects, kept).await?;
+                let message = begun.stored.record.commit.clone();
+                let ended = self.end_landed(begun, &effects, kept).await?;
                 let mut answer = LandingOutcome {
-                    kind: OutcomeKind::Done,
-                    plans: told.plans,
                     paths: outcome_paths(&effects, &combined),
-                    conflicts: Vec::new(),
-                    commit: None,
-                    commit_failed: None,
-                    notes: told.rescued.iter().map(rescued_note).collect(),
+                    notes: ended.rescued.iter().map(rescued_note).collect(),
+                    ..LandingOutcome::new(OutcomeKind::Done, ended.plans)
                 };
                 if let Some(message) = message {
                     self.commit_to_git(workspace, message, &effects, &mut answer)
@@ -57,18 +54,14 @@ impl LandingQueue {
             }
             LandingEnd::TakenBack { why, kept } => {
                 let conflicts = conflicts(&why);
-                let told = self.end_rolled_back(begun, conflicts.clone(), kept).await?;
+                let ended = self.end_rolled_back(begun, conflicts.clone(), kept).await?;
                 if let WhyRolledBack::Failed(error) = why {
                     return Err(tree_error(error));
                 }
                 Ok(LandingOutcome {
-                    kind: OutcomeKind::Conflicted,
-                    plans: told.plans,
-                    paths: Vec::new(),
                     conflicts,
-                    commit: None,
-                    commit_failed: None,
-                    notes: told.rescued.iter().map(rescued_note).collect(),
+                    notes: ended.rescued.iter().map(rescued_note).collect(),
+                    ..LandingOutcome::new(OutcomeKind::Conflicted, ended.plans)
                 })
             }
         }
@@ -80,18 +73,18 @@ impl LandingQueue {
         begun: ActiveLanding,
         outcome: LandingEnd,
     ) -> Result<Recovered, PlanError> {
-        let (state, told) = match outcome {
+        let (state, ended) = match outcome {
             LandingEnd::Landed { effects, kept } => {
                 (LandingState::Done, self.end_landed(begun, &effects, kept).await?)
             }
             LandingEnd::TakenBack { why, kept } => {
-                let told = self.end_rolled_back(begun, conflicts(&why), kept).await?;
-                (LandingState::TakenBack, told)
+                let ended = self.end_rolled_back(begun, conflicts(&why), kept).await?;
+                (LandingState::TakenBack, ended)
             }
         };
         Ok(Recovered {
             state,
-            rescued: told.rescued,
+            rescued: ended.rescued,
         })
     }
 
@@ -104,7 +97,7 @@ impl LandingQueue {
         self.correct(&mut begun, effects).await?;
         let mut rescued = self.save_kept(&begun, &kept).await?;
         let events = rescued_events(&begun, &rescued);
-        let record = begun.written.record.clone();
+        let record = begun.stored.record.clone();
         let (state, what) = match (record.what, record.changeset) {
             (Attempt::Apply | Attempt::Refresh, _) => (PlanState::Applied, "applied"),
             // The rest of the plan is still in the workspace.
@@ -129,8 +122,10 @@ impl LandingQueue {
                 };
                 let (next, mut happened) = state::landed(
                     &plan.record,
-                    (record.what, &record.by),
-                    (state, landed),
+                    record.what,
+                    &record.by,
+                    state,
+                    landed,
                     text.clone(),
                     now,
                 );
@@ -151,7 +146,7 @@ impl LandingQueue {
     ) -> Result<EndReport, PlanError> {
         let mut rescued = self.save_kept(&begun, &kept).await?;
         let events = rescued_events(&begun, &rescued);
-        let record = begun.written.record.clone();
+        let record = begun.stored.record.clone();
         let plans = self
             .commit_end(&begun, LandingState::TakenBack, |_, plan, now| {
                 let refused = Refused {
@@ -183,7 +178,7 @@ impl LandingQueue {
             return Ok(());
         }
         self.keep_contents_of(begun, &other).await?;
-        stored::correct(&self.inner.log, &mut begun.written, None, &other).await?;
+        stored::correct(&self.inner.log, &mut begun.stored, None, &other).await?;
         if begun.done.each.len() > 1 {
             for effect in &other {
                 let touches = |effects: &Vec<Effect>| effects.iter().any(|known| known.path == effect.path);
@@ -191,7 +186,7 @@ impl LandingQueue {
                     let plan = u32::try_from(plan).unwrap_or(u32::MAX);
                     stored::correct(
                         &self.inner.log,
-                        &mut begun.written,
+                        &mut begun.stored,
                         Some(plan),
                         std::slice::from_ref(effect),
                     )
@@ -211,9 +206,9 @@ impl LandingQueue {
             .collect();
         // No more are open at a time than are put together.
         for some in files.chunks(log_contents::PUT_TOGETHER) {
-            let (place, paths) = (begun.place.clone(), some.to_vec());
+            let (target, paths) = (begun.target.clone(), some.to_vec());
             let opened = blocking(move || {
-                place.with_tree(|tree| {
+                target.with_tree(|tree| {
                     let open = |path| tree.open_file(path).ok();
                     paths.iter().filter_map(open).collect::<Vec<_>>()
                 })
@@ -232,61 +227,37 @@ impl LandingQueue {
         &self,
         begun: &ActiveLanding,
         end: LandingState,
-        step: impl Fn(u32, &Plan, eventlog::UnixMs) -> (crate::plan::Record, Vec<crate::streams::PlanEvent>),
+        step: impl Fn(u32, &Plan, UnixMs) -> (PlanRecord, Vec<PlanEvent>),
     ) -> Result<Vec<Plan>, PlanError> {
         self.inner.reached(StepKind::Ending);
         let now = self.inner.time.now();
-        let mut record = begun.written.record.clone();
-        record.state = end;
-        let mut writes = vec![Write {
-            stream: streams::landing_stream(begun.landing.id.as_str())?,
-            expected: begun.written.version,
-            head: Some(streams::landing_head(&record)?),
-            events: Vec::new(),
-        }];
+        let mut landing = begun.stored.clone();
+        landing.record.state = end;
         // While the landing is on, nobody else writes these: each says so itself.
         let workspace = crate::workspaces::get(&self.inner, self.id).await?;
-        let mut free = workspace.record.clone();
-        free.landing = None;
-        writes.push(Write {
-            stream: streams::workspace_stream(self.id)?,
-            expected: workspace.version,
-            head: Some(streams::workspace_head(&free)?),
-            events: Vec::new(),
-        });
+        let mut writes = vec![landing.write(&[])?, workspace.with_landing(None).write(&[])?];
         let mut plans = Vec::new();
-        for (number, plan) in (0..).zip(&record.plans) {
-            let plan = store::plan(&self.inner.log, *plan).await?;
+        for (number, id) in (0..).zip(&landing.record.plans) {
+            let mut plan = store::plan(&self.inner.log, *id).await?;
             let (next, events) = step(number, &plan, now);
-            writes.push(plan_write(&plan, &next, events)?);
-            plans.push((plan.id, next));
+            plan.record = next;
+            writes.push(plan.write(&events)?);
+            plans.push(plan);
         }
-        if let LandingTarget::Parent(parent, _) = &begun.place {
-            let parent = store::plan(&self.inner.log, *parent).await?;
-            let mut next = parent.record.clone();
-            next.landing = None;
-            next.changed_at = now;
-            let events = match (end, record.what) {
-                (LandingState::Done, Attempt::Apply) => {
-                    vec![crate::streams::PlanEvent::new("child_merged", &record.by, "")]
-                }
-                _ => Vec::new(),
-            };
-            writes.push(plan_write(&parent, &next, events)?);
+        if let Some(parent) = begun.target.parent() {
+            let mut parent = store::plan(&self.inner.log, parent).await?;
+            parent.record.landing = None;
+            parent.record.changed_at = now;
+            let merged = (end, landing.record.what) == (LandingState::Done, Attempt::Apply);
+            let event = merged.then(|| PlanEvent::new("child_merged", &landing.record.by, ""));
+            writes.push(parent.write(event.as_slice())?);
         }
-        let count = plans.len();
         let committed = self.inner.log.commit(Commit::all(writes)).await?;
         self.inner.reached(StepKind::Ended);
-        let versions = committed.iter().skip(2).take(count);
-        let answer = plans
-            .into_iter()
-            .zip(versions)
-            .map(|((id, record), committed)| Plan {
-                id,
-                version: committed.version,
-                record,
-            });
-        Ok(answer.collect())
+        for (plan, made) in plans.iter_mut().zip(committed.into_iter().skip(2)) {
+            plan.committed(made);
+        }
+        Ok(plans)
     }
 
     /// After the commit: the plans' workers look again, the parent records what came, and what was staged goes. What had to be
@@ -296,19 +267,15 @@ impl LandingQueue {
         begun: &ActiveLanding,
         kept: Vec<Leftover>,
     ) -> Result<Vec<Rescued>, PlanError> {
-        for plan in &begun.written.record.plans {
+        for plan in &begun.stored.record.plans {
             // Whether it still stands in anybody's way may have changed.
-            let looked = self.inner.at_plan(*plan, |worker| {
-                Box::pin(async move {
-                    worker.snapshot().await?;
-                    worker.publish();
-                    Ok(())
-                })
-            });
-            looked.await?;
+            let republish = self
+                .inner
+                .at_plan(*plan, |worker| Box::pin(worker.republish(Tell::Both)));
+            republish.await?;
         }
-        if let (LandingTarget::Parent(parent, _), Some(run_id)) = (&begun.place, begun.run_id.clone()) {
-            let recorded = self.inner.at_plan(*parent, move |worker| {
+        if let (Some(parent), Some(run_id)) = (begun.target.parent(), begun.run_id.clone()) {
+            let recorded = self.inner.at_plan(parent, move |worker| {
                 Box::pin(async move {
                     worker.snapshot().await?;
                     worker.end_command(&run_id).await
@@ -378,17 +345,9 @@ impl LandingQueue {
             together.push(plan);
         }
         for (landing, (message, plans)) in by_landing {
-            let count = stored::stored(&self.inner.log, &landing).await?.1.plans.len();
-            let done = stored::done(&self.inner.log, &landing, count).await?;
-            let mut answer = LandingOutcome {
-                kind: OutcomeKind::Done,
-                plans,
-                paths: Vec::new(),
-                conflicts: Vec::new(),
-                commit: None,
-                commit_failed: None,
-                notes: Vec::new(),
-            };
+            let landing = stored::read(&self.inner.log, &landing).await?;
+            let done = stored::effects(&self.inner.log, &landing).await?;
+            let mut answer = LandingOutcome::new(OutcomeKind::Done, plans);
             self.commit_to_git(&workspace, message, &done.effects, &mut answer)
                 .await?;
             let root = workspace.record.root.display();
@@ -405,21 +364,16 @@ impl LandingQueue {
 
     /// Writes down which commit was made of a plan, or that none will be.
     async fn keep_commit(&self, plan: protocol::PlanId, commit: Option<String>) -> Result<Plan, PlanError> {
-        let kept = self.inner.at_plan(plan, move |worker| {
-            Box::pin(async move {
-                let keep = worker.change(None, |_, record, now| {
-                    let mut next = record.clone();
-                    next.changed_at = now;
-                    if let Some(landed) = &mut next.landed {
-                        landed.commit = commit.clone().or(landed.commit.take());
-                        landed.commit_wanted = None;
-                    }
-                    Ok((next, Vec::new()))
-                });
-                keep.await
-            })
+        let keep = self.inner.change_plan(plan, move |_, record, now| {
+            let mut next = record.clone();
+            next.changed_at = now;
+            if let Some(landed) = &mut next.landed {
+                landed.commit = commit.clone().or(landed.commit.take());
+                landed.commit_wanted = None;
+            }
+            Ok((next, Vec::new()))
         });
-        kept.await
+        keep.await
     }
 }
 

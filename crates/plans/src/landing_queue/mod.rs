@@ -1,11 +1,11 @@
-//! The worker of a workspace: what is carried out on it, one thing after the other.
+//! The landing queue of a workspace: everything that is carried out on it, one thing after the other.
 //!
-//! Applies, undos and refreshes of all plans of a workspace go through here, and so does the making of bases, which must
-//! not see a landing half-way. The landing queue asks the workers of plans; they never ask it, so nobody waits in a circle.
+//! Applies, undos and refreshes of all plans of a workspace go through here, and so does taking bases, which must not see
+//! an unfinished landing. The landing queue calls plan workers; they never call it, so there is no circular wait.
 //!
-//! A landing is written down in the log, staged, begun with one commit that all its plans and the workspace take part in,
-//! carried out, and ended with another such commit. Whoever has moved a plan in between makes the first commit fail, and
-//! everything is decided again; after it, nobody can.
+//! A landing is written to the log and staged. It begins with one commit that all its plans and the workspace take part in,
+//! is carried out, and ends with another such commit. If a plan has changed in between, the first commit fails and
+//! everything is decided again; after it, no plan can change.
 
 mod apply;
 mod aside;
@@ -13,7 +13,6 @@ mod begin;
 mod ends;
 mod old;
 mod outcome;
-mod probe;
 mod recover;
 mod refresh;
 mod remerge;
@@ -21,7 +20,6 @@ mod rescue;
 mod restore;
 mod stored;
 mod target;
-mod undo;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,12 +27,17 @@ use std::time::Duration;
 use eventlog::UnixMs;
 use protocol::{WorkspaceId, WorkspaceState};
 
+use begin::land_error;
+use target::LandingTarget;
+
 use crate::base::{BaseSource, CachedScan, Retaken};
-use crate::inner::{PlansInner, base_error, blocking};
+use crate::inner::{PlansInner, base_error, blocking, with_causes};
+use crate::landing::Exchange;
 use crate::{PlanError, Taken, Workspace, workspaces};
 
 pub(crate) use old::{OldLandings, forget_landings};
 pub(crate) use recover::{left_staged, never_begun};
+pub(crate) use stored::LandingEvent;
 
 /// How often a landing is decided again because a plan or a file has moved meanwhile.
 const TRIES: usize = 6;
@@ -45,7 +48,10 @@ pub(crate) const SCAN_KEPT_FOR: Duration = Duration::from_secs(10 * 60);
 /// After a scan of so many files, memory is given back to the system.
 const LARGE_TREE: usize = 10_000;
 
-/// The worker of a workspace.
+/// What is said of a workspace whose file system cannot exchange files.
+const THREE_STEPS: &str = "its file system cannot exchange two files in one step: while a plan is applied or undone, a file \
+     that is replaced is missing for an instant, and after a crash in that instant until the daemon starts again";
+
 #[derive(Debug)]
 pub(crate) struct LandingQueue {
     inner: Arc<PlansInner>,
@@ -95,5 +101,24 @@ impl LandingQueue {
         }
         self.inner.settle_base(taken.base.clone());
         Ok(taken)
+    }
+
+    /// Tries once in a life of the daemon whether files can be staged for the workspace and exchanged there. That they cannot
+    /// is no reason not to open a plan, but one to say so.
+    async fn probe(&self, workspace: &Workspace) -> Result<(), PlanError> {
+        if self.inner.notices.of(self.id).is_some() {
+            return Ok(());
+        }
+        let target = LandingTarget::Workspace(workspace.record.root.clone());
+        let notice = match self.at_site(&target, |_, site| site.probe()).await? {
+            Ok(Exchange::OneStep) => None,
+            Ok(Exchange::ThreeSteps) => Some(THREE_STEPS.to_owned()),
+            Err(error) => {
+                let why = with_causes(&land_error(error));
+                Some(format!("plans can be opened here but not applied: {why}"))
+            }
+        };
+        self.inner.notices.set(self.id, Some(notice));
+        Ok(())
     }
 }

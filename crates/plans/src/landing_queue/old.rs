@@ -1,16 +1,16 @@
 //! Landings that are over and that nobody needs any more: their plans are gone, or have been applied or undone again.
 
 use std::collections::{BTreeSet, HashSet};
-use std::sync::Arc;
 use std::time::Duration;
 
-use eventlog::{BlobId, CommitError, HeadsOrder, HeadsQuery, StoredHead};
+use eventlog::{BlobId, EntityRecord, HeadsOrder, HeadsQuery};
 use protocol::PlanId;
 
-use super::stored;
+use super::stored::{self, StoredLanding};
 use crate::inner::PlansInner;
 use crate::landings::{LandingRecord, LandingState};
-use crate::{Entry, PlanError, store, streams};
+use crate::streams::remove_unchanged;
+use crate::{Entry, PlanError, store};
 
 /// How long a landing stays that no plan names, so that what happened can be found out.
 const KEPT_FOR: Duration = Duration::from_secs(7 * 24 * 60 * 60);
@@ -36,23 +36,20 @@ pub(crate) async fn forget_landings(
         LandingState::TakenBack,
         LandingState::SetAside,
     ] {
-        let mut after = None;
-        loop {
-            let query = HeadsQuery {
-                kind: Arc::from(streams::LANDING_KIND),
-                status: Some(Arc::from(state.name())),
-                order: HeadsOrder::OldestFirst,
-                after: after.take(),
-                limit: PAGE,
-            };
-            let page = inner.log.heads(query).await?;
+        let mut pages = inner.log.pages(HeadsQuery {
+            kind: LandingRecord::KIND.into(),
+            status: Some(state.name().into()),
+            order: HeadsOrder::OldestFirst,
+            after: None,
+            limit: PAGE,
+        });
+        while let Some(page) = pages.next().await? {
             for stored in &page {
-                contents.extend(forget_if_old(inner, stored, which).await?);
+                // One that cannot be read is quarantined, and stays.
+                if let Ok(landing) = StoredLanding::of_head(&inner.log, stored) {
+                    contents.extend(forget_if_old(inner, &landing, which).await?);
+                }
             }
-            if page.len() < PAGE as usize {
-                break;
-            }
-            after = page.last().map(|stored| stored.stream.clone());
         }
     }
     Ok(contents)
@@ -60,31 +57,23 @@ pub(crate) async fn forget_landings(
 
 async fn forget_if_old(
     inner: &PlansInner,
-    stored: &StoredHead,
+    landing: &StoredLanding,
     which: OldLandings<'_>,
 ) -> Result<BTreeSet<BlobId>, PlanError> {
-    let Some(record) = inner.log.readable(stored, streams::landing_of(stored)) else {
-        return Ok(BTreeSet::new());
-    };
+    let record = &landing.record;
     let is_meant = match which {
         OldLandings::Of(plans) => record.plans.iter().any(|plan| plans.contains(plan)),
         OldLandings::All => inner.time.now().since(record.at) >= KEPT_FOR,
     };
-    let Some((_, id)) = stored.stream.as_str().split_once('/') else {
-        return Ok(BTreeSet::new());
-    };
-    if record.home != inner.home_id || !is_meant || is_needed(inner, &record, id).await? {
+    if record.home != inner.home_id || !is_meant || is_needed(inner, record, &landing.id).await? {
         return Ok(BTreeSet::new());
     }
-    let done = stored::done(&inner.log, id, record.plans.len()).await?;
+    let done = stored::effects(&inner.log, landing).await?;
     let effects = done.effects.iter().chain(done.each.iter().flatten());
     let entries = effects.flat_map(|effect| [&effect.before, &effect.after]);
     let contents = entries.flatten().filter_map(Entry::content).collect();
-    let seen = vec![(stored.stream.clone(), stored.version)];
-    match inner.log.remove(seen).await {
-        Ok(()) | Err(CommitError::Conflict { .. }) => Ok(contents),
-        Err(error) => Err(error.into()),
-    }
+    remove_unchanged(&inner.log, vec![landing.at()?]).await?;
+    Ok(contents)
 }
 
 /// Whether an undo, or the end of an apply, would look for it.

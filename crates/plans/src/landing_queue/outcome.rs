@@ -35,13 +35,8 @@ impl LandingQueue {
             });
         }
         Ok(LandingOutcome {
-            kind: OutcomeKind::Conflicted,
-            plans,
-            paths: Vec::new(),
             conflicts,
-            commit: None,
-            commit_failed: None,
-            notes: Vec::new(),
+            ..LandingOutcome::new(OutcomeKind::Conflicted, plans)
         })
     }
 
@@ -57,33 +52,19 @@ impl LandingQueue {
             at: self.inner.time.now(),
             conflicts,
         };
-        let kept = self.inner.at_plan(plan, move |worker| {
-            Box::pin(async move {
-                let keep = worker.change(None, |_, record, now| {
-                    Ok(state::refused(record, refused.clone(), now))
-                });
-                keep.await
-            })
+        let keep = self.inner.change_plan(plan, move |_, record, now| {
+            Ok(state::refused(record, refused.clone(), now))
         });
-        kept.await
+        keep.await
     }
 }
 
-/// What a dry run tells.
 pub(super) fn would(wanted: &LandingRequest, merged: MergedAll) -> LandingOutcome {
     let combined: HashSet<RelPath> = merged.combined.into_iter().collect();
+    let plans = wanted.snapshots.iter().map(|snapshot| snapshot.plan.clone());
     LandingOutcome {
-        kind: OutcomeKind::WouldBeDone,
-        plans: wanted
-            .snapshots
-            .iter()
-            .map(|snapshot| snapshot.plan.clone())
-            .collect(),
         paths: outcome_paths(&merged.effects, &combined),
-        conflicts: Vec::new(),
-        commit: None,
-        commit_failed: None,
-        notes: Vec::new(),
+        ..LandingOutcome::new(OutcomeKind::WouldBeDone, plans.collect())
     }
 }
 

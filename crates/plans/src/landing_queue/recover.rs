@@ -4,17 +4,18 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::sync::Arc;
 
+use eventlog::{ReadError, StreamId, Version};
 use protocol::{WorkspaceId, WorkspaceState};
 
 use super::LandingQueue;
-use super::begin::{ActiveLanding, in_one_line};
+use super::begin::ActiveLanding;
 use super::rescue::rescued_note;
 use super::stored::{self, StoredLanding};
 use super::target::LandingTarget;
-use crate::inner::{PlansInner, blocking};
+use crate::inner::{PlansInner, blocking, with_causes};
 use crate::landing::{self, Landing, LandingId};
 use crate::landings::LandingState;
-use crate::{PlanError, Rescued, StuckLanding, Workspace, streams, workspaces};
+use crate::{PlanError, Rescued, StuckLanding, Workspace, workspaces};
 
 impl LandingQueue {
     /// Brings a landing to its end that was left on the workspace, if there is one, and gives the workspace as it is
@@ -48,7 +49,7 @@ impl LandingQueue {
         let workspace = self.workspace().await?;
         let begun = self.begun_before(&workspace, id).await?;
         let mut notes = Vec::new();
-        match begun.written.record.state {
+        match begun.stored.record.state {
             // It could not be brought to its end, which was said.
             LandingState::Begun => {}
             LandingState::Written => self.discard(&begun).await?,
@@ -97,8 +98,9 @@ impl LandingQueue {
         ) {
             return error;
         }
-        let record = stored::record(&self.inner.log, id).await.ok();
-        let why = in_one_line(&error);
+        let record = stored::read(&self.inner.log, id).await.ok();
+        let record = record.map(|landing| landing.record);
+        let why = with_causes(&error);
         self.inner.stuck.set(
             self.id,
             Some(StuckLanding {
@@ -124,8 +126,8 @@ impl LandingQueue {
         workspace: &Workspace,
         id: &str,
     ) -> Result<ActiveLanding, PlanError> {
-        let (version, record) = stored::stored(&self.inner.log, id).await?;
-        let done = stored::done(&self.inner.log, id, record.plans.len()).await?;
+        let stored = stored::read(&self.inner.log, id).await?;
+        let done = stored::effects(&self.inner.log, &stored).await?;
         let landing = Landing {
             id: id
                 .parse()
@@ -133,14 +135,14 @@ impl LandingQueue {
             effects: done.effects.clone(),
             attributes: done.given.clone(),
         };
-        let (place, run_id) = match record.parent {
+        let (target, run_id) = match stored.record.parent {
             None => (LandingTarget::Workspace(workspace.record.root.clone()), None),
             Some(parent) => {
                 let opened = self.inner.at_plan(parent, |worker| {
                     Box::pin(async move {
                         let command_runs = worker.plan().await?.record.running;
                         let run_id = command_runs.into_iter().find(|running| running.tool == "merge");
-                        Ok((worker.look().await?, run_id.map(|running| running.id)))
+                        Ok((worker.sandbox().await?, run_id.map(|running| running.id)))
                     })
                 });
                 let (sandbox, run_id) = opened.await?;
@@ -151,13 +153,9 @@ impl LandingQueue {
             root: workspace.record.root.display().to_string(),
             landing,
             staged: None,
-            written: StoredLanding {
-                id: id.to_owned(),
-                version,
-                record,
-            },
+            stored,
             done,
-            place,
+            target,
             run_id,
             combined: std::collections::HashSet::new(),
             holds: Vec::new(),
@@ -165,7 +163,6 @@ impl LandingQueue {
     }
 }
 
-/// What became of a landing that was recovered.
 #[derive(Debug)]
 pub(super) struct Recovered {
     pub(super) state: LandingState,
@@ -207,34 +204,20 @@ pub(crate) async fn left_staged(inner: &Arc<PlansInner>) -> Result<Vec<(Workspac
             continue;
         };
         // What the log does not know belongs to another home, or to somebody else.
-        let Some(stored) = inner.log.head(&streams::landing_stream(id.as_str())?).await? else {
-            continue;
-        };
-        if let Some(record) = inner.log.readable(&stored, streams::landing_of(&stored))
-            && record.home == inner.home_id
-        {
-            left.push((record.workspace, name));
+        match StoredLanding::read(&inner.log, id.to_string()).await {
+            Ok(Some(landing)) if landing.record.home == inner.home_id => {
+                left.push((landing.record.workspace, name));
+            }
+            Ok(_) | Err(ReadError::Unreadable(_)) => {}
+            Err(error) => return Err(error.into()),
         }
     }
     Ok(left)
 }
 
 /// Landings that were written down and never begun, with the versions of their streams.
-pub(crate) async fn never_begun(
-    inner: &Arc<PlansInner>,
-) -> Result<Vec<(eventlog::StreamId, eventlog::Version)>, PlanError> {
-    let heads = crate::store::heads(
-        &inner.log,
-        streams::LANDING_KIND,
-        Some(LandingState::Written.name()),
-    );
-    let mut left = Vec::new();
-    for stored in heads.await? {
-        if let Some(record) = inner.log.readable(&stored, streams::landing_of(&stored))
-            && record.home == inner.home_id
-        {
-            left.push((stored.stream, stored.version));
-        }
-    }
-    Ok(left)
+pub(crate) async fn never_begun(inner: &Arc<PlansInner>) -> Result<Vec<(StreamId, Version)>, PlanError> {
+    let mut left = StoredLanding::all(&inner.log, Some(LandingState::Written.name())).await?;
+    left.retain(|landing| landing.record.home == inner.home_id);
+    Ok(left.iter().map(StoredLanding::at).collect::<Result<_, _>>()?)
 }

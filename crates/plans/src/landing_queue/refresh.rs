@@ -11,7 +11,7 @@ use super::outcome::outcome_paths;
 use super::{LandingQueue, TRIES};
 use crate::attributes::Attributes;
 use crate::inner::blocking;
-use crate::plan_worker::{Snapshot, sandbox_order};
+use crate::plan_worker::{Snapshot, sandbox_spec};
 use crate::{
     Actor, Attempt, Base, Change, Effect, Entry, LandingOutcome, Manifest, MergeDriver, Merged, Ours, Plan,
     PlanError, RelPath, Run, Sandbox, SandboxSpec, Taken, Tree, log_contents, merge_changes, state, store,
@@ -55,20 +55,15 @@ impl LandingQueue {
                 let conflicts = merged.conflicts;
                 let plan = self.keep_refusal(plan, &wanted, conflicts.clone()).await?;
                 return Ok(LandingOutcome {
-                    kind: OutcomeKind::Conflicted,
-                    plans: vec![plan],
-                    paths: Vec::new(),
                     conflicts,
-                    commit: None,
-                    commit_failed: None,
-                    notes: Vec::new(),
+                    ..LandingOutcome::new(OutcomeKind::Conflicted, vec![plan])
                 });
             }
-            if let Some(outcome) = self.move_to(&by, &snapshot, (taken, began), merged).await? {
+            if let Some(outcome) = self.move_to(&by, &snapshot, taken, began, merged).await? {
                 return Ok(outcome);
             }
         }
-        Err(super::apply::moving(Some(plan)))
+        Err(PlanError::moving(plan))
     }
 
     /// What the plan changes on top of a new base.
@@ -85,10 +80,7 @@ impl LandingQueue {
             };
             merge_changes(&changes, &ours, &contents)
         });
-        merged.await?.map_err(|source| PlanError::Io {
-            what: "merging".to_owned(),
-            source,
-        })
+        merged.await?.map_err(PlanError::io("merging"))
     }
 
     /// The merge reads contents from the log, and the new base may have some that are not there yet.
@@ -102,12 +94,7 @@ impl LandingQueue {
             .collect();
         let source = |(path, content): (RelPath, eventlog::BlobId)| {
             let file = base.tree.join(path.as_path());
-            let open = move || {
-                std::fs::File::open(file).map_err(|source| PlanError::Io {
-                    what: "reading the base".to_owned(),
-                    source,
-                })
-            };
+            let open = move || std::fs::File::open(file).map_err(PlanError::io("reading the base"));
             (Some(content), log_contents::Source::File(Box::new(open)))
         };
         let sources = wanted.into_iter().map(source).collect();
@@ -120,7 +107,8 @@ impl LandingQueue {
         &self,
         by: &Actor,
         snapshot: &Snapshot,
-        (taken, began): (Taken, UnixMs),
+        taken: Taken,
+        began: UnixMs,
         merged: Merged,
     ) -> Result<Option<LandingOutcome>, PlanError> {
         let old = &snapshot.plan;
@@ -130,9 +118,8 @@ impl LandingQueue {
         record.base_taken_at = Some(began);
         record.ignored = taken.ignored;
         let next = Plan {
-            id: old.id,
-            version: old.version,
             record,
+            ..old.clone()
         };
         let made = merged
             .made
@@ -141,13 +128,13 @@ impl LandingQueue {
             .map(|content| (None, log_contents::Source::Bytes(content)));
         log_contents::put_all(&self.inner.log, made.collect()).await?;
         let strategy = self.inner.strategies.get(next.record.facts.strategy);
-        let order = sandbox_order(&self.inner, &next, taken.base.clone());
+        let spec = sandbox_spec(&self.inner, &next, taken.base.clone());
         let number = next.record.sandbox;
         // The plan has no sandbox of this number. One may be left of an attempt whose outcome was unknown.
-        strategy.remove(&order).await?;
-        strategy.create(&order).await?;
-        let filled = self.fill(&*strategy, &order, &merged.effects).await;
-        let changes: Vec<Change> = merged.effects.iter().map(as_change).collect();
+        strategy.remove(&spec).await?;
+        strategy.create(&spec).await?;
+        let filled = self.fill(&*strategy, &spec, &merged.effects).await;
+        let changes: Vec<Change> = merged.effects.iter().map(Change::from).collect();
         let moved = match filled {
             Ok(()) => {
                 self.inner
@@ -163,31 +150,24 @@ impl LandingQueue {
         let plan = match moved {
             Ok(Some(plan)) => plan,
             Ok(None) => {
-                strategy.remove(&order).await?;
+                strategy.remove(&spec).await?;
                 return Ok(None);
             }
             Err(error) => {
                 // Once the plan has moved, or may have, the sandbox is its own, whatever failed.
                 let actual = store::plan(&self.inner.log, old.id).await;
                 if !error.may_be_done() && actual.is_ok_and(|actual| actual.record.sandbox < number) {
-                    strategy.remove(&order).await?;
+                    strategy.remove(&spec).await?;
                 }
                 return Err(error);
             }
         };
         let old_base = self.inner.base(old.record.base).await?.unwrap_or(taken.base);
-        strategy
-            .remove(&sandbox_order(&self.inner, old, old_base))
-            .await?;
+        strategy.remove(&sandbox_spec(&self.inner, old, old_base)).await?;
         let combined: HashSet<RelPath> = merged.combined.into_iter().collect();
         Ok(Some(LandingOutcome {
-            kind: OutcomeKind::Done,
-            plans: vec![plan],
             paths: outcome_paths(&merged.effects, &combined),
-            conflicts: Vec::new(),
-            commit: None,
-            commit_failed: None,
-            notes: Vec::new(),
+            ..LandingOutcome::new(OutcomeKind::Done, vec![plan])
         }))
     }
 
@@ -195,25 +175,13 @@ impl LandingQueue {
     async fn fill(
         &self,
         strategy: &dyn crate::sandbox::Strategy,
-        order: &SandboxSpec,
+        spec: &SandboxSpec,
         effects: &[Effect],
     ) -> Result<(), PlanError> {
-        let sandbox = strategy.open(order).await?;
+        let sandbox = strategy.open(spec).await?;
         let (effects, contents) = (effects.to_vec(), self.inner.contents.clone());
         let written = blocking(move || write_all(&*sandbox, &effects, &contents)).await?;
-        written.map_err(|source| PlanError::Io {
-            what: "filling the new sandbox".to_owned(),
-            source,
-        })
-    }
-}
-
-fn as_change(effect: &Effect) -> Change {
-    Change {
-        path: effect.path.clone(),
-        before: effect.before.clone(),
-        after: effect.after.clone(),
-        from: None,
+        written.map_err(PlanError::io("filling the new sandbox"))
     }
 }
 
@@ -250,7 +218,6 @@ fn write_all(
     Ok(())
 }
 
-/// A manifest, as a merge sees it.
 struct ManifestOurs<'a> {
     manifest: &'a Manifest,
     attributes: Attributes<'a>,

@@ -91,7 +91,6 @@ impl Remerge for LandingRemerge<'_> {
     }
 }
 
-/// A tree with one path in it.
 struct One<'a> {
     path: &'a RelPath,
     found: Option<&'a SavedMeanwhile>,
@@ -120,7 +119,6 @@ impl Ours for One<'_> {
     }
 }
 
-/// What was found, and everything else.
 struct WithFound<'a> {
     found: Option<&'a SavedMeanwhile>,
     then: &'a dyn Contents,

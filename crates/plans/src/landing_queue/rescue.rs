@@ -1,14 +1,11 @@
 //! Content of others that has no place in the workspace is kept where they can find it, and reported.
 
-use std::sync::Arc;
-
 use super::LandingQueue;
-use super::begin::{ActiveLanding, ground, land_error};
-use crate::inner::blocking;
-use crate::landing::{self, Leftover, LeftoverSource};
+use super::begin::{ActiveLanding, land_error};
+use crate::PlanEvent;
+use crate::landing::{LandingId, LandingSite, Leftover, LeftoverSource};
 use crate::landings::LandingRecord;
 use crate::rescued::{Shelf, Shelved, Source};
-use crate::streams::PlanEvent;
 use crate::{Attempt, FileKind, PlanError, RescueReason, Rescued, RescuedKind, RescuedRecord};
 
 /// How many paths are named in one event.
@@ -24,23 +21,13 @@ impl LandingQueue {
         if kept.is_empty() {
             return Ok(Vec::new());
         }
-        let (inner, place) = (Arc::clone(&self.inner), begun.place.clone());
         let (id, kept, about) = (begun.landing.id.clone(), kept.to_vec(), self.about(begun));
-        let saved = blocking(move || {
-            let (contents, staging) = (inner.contents.clone(), inner.staging());
-            place.with_tree(|tree| {
-                let again = landing::NoRemerge;
-                let ground = ground(tree, &staging, (&contents, &again), &*inner.steps.0);
-                let mut keeping = Keeping::new(inner.shelf(), about)?;
-                for kept in &kept {
-                    ground
-                        .with_kept(&id, kept, |path| keeping.keep(kept, LeftoverSource::Path(path)))
-                        .map_err(land_error)?;
-                }
-                Ok::<_, PlanError>(keeping.rescued)
-            })
+        let saved = self.at_site(&begun.target, move |inner, site| {
+            let mut keeping = Keeping::new(inner.shelf(), about)?;
+            keeping.keep_all(site, &id, &kept)?;
+            Ok(keeping.rescued)
         });
-        saved.await??
+        saved.await?
     }
 
     /// Removes what was staged. What somebody has written into it meanwhile is kept, and noted in the history of the plans.
@@ -49,37 +36,23 @@ impl LandingQueue {
         begun: &ActiveLanding,
         seen: Vec<Leftover>,
     ) -> Result<Vec<Rescued>, PlanError> {
-        let (inner, place) = (Arc::clone(&self.inner), begun.place.clone());
         let (landing, about) = (begun.landing.clone(), self.about(begun));
-        let cleaned = blocking(move || {
-            let (contents, staging) = (inner.contents.clone(), inner.staging());
-            place.with_tree(|tree| {
-                let again = landing::NoRemerge;
-                let ground = ground(tree, &staging, (&contents, &again), &*inner.steps.0);
-                let mut keeping = Keeping::new(inner.shelf(), about)?;
-                ground
-                    .clean(&landing, &seen, &mut |kept, at| keeping.keep(kept, at))
-                    .map_err(land_error)?;
-                Ok::<_, PlanError>(keeping.rescued)
-            })
+        let cleaned = self.at_site(&begun.target, move |inner, site| {
+            let mut keeping = Keeping::new(inner.shelf(), about)?;
+            site.clean(&landing, &seen, &mut |kept, at| keeping.keep(kept, at))
+                .map_err(land_error)?;
+            Ok::<_, PlanError>(keeping.rescued)
         });
-        let rescued = cleaned.await???;
-        if !rescued.is_empty() {
-            for plan in &begun.written.record.plans {
-                let events = rescued_events(begun, &rescued);
-                let tell = self.inner.at_plan(*plan, move |worker| {
-                    Box::pin(async move {
-                        worker
-                            .change(None, |_, record, now| {
-                                let mut next = record.clone();
-                                next.changed_at = now;
-                                Ok((next, events.clone()))
-                            })
-                            .await
-                    })
-                });
-                tell.await?;
-            }
+        let rescued = cleaned.await??;
+        let events = rescued_events(begun, &rescued);
+        for plan in begun.stored.record.plans.iter().filter(|_| !rescued.is_empty()) {
+            let events = events.clone();
+            let tell = self.inner.change_plan(*plan, move |_, record, now| {
+                let mut next = record.clone();
+                next.changed_at = now;
+                Ok((next, events.clone()))
+            });
+            tell.await?;
         }
         Ok(rescued)
     }
@@ -89,7 +62,7 @@ impl LandingQueue {
             workspace: self.id,
             root: begun.root.clone(),
             landing: begun.landing.id.to_string(),
-            record: begun.written.record.clone(),
+            record: begun.stored.record.clone(),
             why: None,
             now: self.inner.time.now(),
         }
@@ -107,7 +80,6 @@ pub(super) struct About {
     pub(super) now: eventlog::UnixMs,
 }
 
-/// Keeps one thing after the other.
 #[derive(Debug)]
 pub(super) struct Keeping {
     shelf: Shelf,
@@ -118,16 +90,26 @@ pub(super) struct Keeping {
 
 impl Keeping {
     pub(super) fn new(shelf: Shelf, about: About) -> Result<Self, PlanError> {
-        let list = shelf.list().map_err(|source| PlanError::Io {
-            what: "listing rescued content".to_owned(),
-            source,
-        })?;
+        let list = shelf.list().map_err(PlanError::io("listing rescued content"))?;
         Ok(Self {
             shelf,
             about,
             known: list.rescued,
             rescued: Vec::new(),
         })
+    }
+
+    pub(super) fn keep_all(
+        &mut self,
+        site: &LandingSite<'_>,
+        id: &LandingId,
+        kept: &[Leftover],
+    ) -> Result<(), PlanError> {
+        for kept in kept {
+            site.with_kept(id, kept, |path| self.keep(kept, LeftoverSource::Path(path)))
+                .map_err(land_error)?;
+        }
+        Ok(())
     }
 
     pub(super) fn keep(&mut self, kept: &Leftover, at: LeftoverSource) -> std::io::Result<()> {
@@ -164,7 +146,6 @@ impl Keeping {
     }
 }
 
-/// The note about one piece.
 pub(super) fn rescued_note(rescued: &Rescued) -> String {
     let what = match rescued.record.why {
         RescueReason::WrittenMeanwhile => "what was written to it meanwhile",
@@ -189,10 +170,10 @@ pub(super) fn rescued_events(begun: &ActiveLanding, rescued: &[Rescued]) -> Vec<
     if rescued.len() > NAMED {
         paths.push(format!("{} more", rescued.len() - NAMED));
     }
-    let what = match begun.written.record.what {
+    let what = match begun.stored.record.what {
         Attempt::Undo => "undo",
         Attempt::Apply | Attempt::Refresh => "apply",
     };
     let text = format!("the {what} kept content of {}", paths.join(", "));
-    vec![PlanEvent::new("rescued", &begun.written.record.by, text)]
+    vec![PlanEvent::new("rescued", &begun.stored.record.by, text)]
 }

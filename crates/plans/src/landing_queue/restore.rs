@@ -21,10 +21,10 @@ impl LandingQueue {
     ) -> Result<Restored, PlanError> {
         let workspace = self.workspace().await?;
         let workspace = self.settle(&workspace).await?;
-        let place = LandingTarget::Workspace(workspace.record.root);
+        let target = LandingTarget::Workspace(workspace.record.root);
         let (inner, now) = (Arc::clone(&self.inner), self.inner.time.now());
         let restored = blocking(move || {
-            place.with_tree(|tree| {
+            target.with_tree(|tree| {
                 let path = order.to.unwrap_or_else(|| rescued.record.path.clone());
                 let shelf = inner.shelf();
                 let record = RescuedRecord {
@@ -35,11 +35,10 @@ impl LandingQueue {
                     entry: None,
                     ..rescued.record.clone()
                 };
-                let replaced = put(tree, &rescued, &path, order.occupied, (&shelf, record))?;
-                shelf.remove(rescued.id).map_err(|source| PlanError::Io {
-                    what: format!("removing {}", rescued.at.display()),
-                    source,
-                })?;
+                let replaced = put(tree, &rescued, &path, order.occupied, &shelf, record)?;
+                shelf
+                    .remove(rescued.id)
+                    .map_err(PlanError::io(format!("removing {}", rescued.at.display())))?;
                 Ok::<_, PlanError>(Restored { path, replaced })
             })
         });
@@ -52,7 +51,8 @@ fn put(
     rescued: &Rescued,
     path: &RelPath,
     occupied: Occupied,
-    (shelf, record): (&Shelf, RescuedRecord),
+    shelf: &Shelf,
+    record: RescuedRecord,
 ) -> Result<Option<Rescued>, PlanError> {
     if tree.stat(path).map_err(tree_error)?.is_some() && occupied == Occupied::Refuse {
         return Err(PlanError::RestoreOccupied {
@@ -69,7 +69,7 @@ fn put(
         });
     match put {
         Ok(Given::Free) => Ok(None),
-        Ok(Given::Exchanged) => keep_replaced(tree, &passing, path, (shelf, record)).map(Some),
+        Ok(Given::Exchanged) => keep_replaced(tree, &passing, path, shelf, record).map(Some),
         Err(error) => {
             tree.remove_all(&passing).map_err(tree_error)?;
             Err(error)
@@ -77,7 +77,6 @@ fn put(
     }
 }
 
-/// How a path was given to what is restored.
 enum Given {
     Free,
     Exchanged,
@@ -98,7 +97,8 @@ fn keep_replaced(
     tree: &Tree,
     passing: &RelPath,
     path: &RelPath,
-    (shelf, record): (&Shelf, RescuedRecord),
+    shelf: &Shelf,
+    record: RescuedRecord,
 ) -> Result<Rescued, PlanError> {
     let kept = described(tree, passing, record)
         .map_err(std::io::Error::from)

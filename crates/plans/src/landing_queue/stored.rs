@@ -1,14 +1,16 @@
 //! A landing, written down in the log before anything is touched.
 
-use eventlog::{Commit, CommitError, Durability, Log, NewEvent, Sequence, Version, Write};
+use eventlog::{
+    Commit, CommitError, Durability, Entity, EntityEvent, Log, NewEvent, Sequence, Version, Write,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::landings::LandingRecord;
-use crate::{Effect, Entry, FileAttributes, PlanError, RelPath, streams};
+use crate::streams::{self, remove_unchanged};
+use crate::{Effect, Entry, FileAttributes, PlanError, RelPath};
 
 /// How many effects go into one event. Each refers to up to two contents, and a commit has room for 1,024 things.
 const TOGETHER: usize = 256;
-/// The kind of the events that list effects.
 const EFFECTS_EVENT: &str = "effects";
 /// The kind of the events that list what files have beside their content.
 const ATTRIBUTES_EVENT: &str = "attributes";
@@ -29,12 +31,11 @@ pub(super) struct LandingEffects {
     pub(super) given: KnownAttributes,
 }
 
-/// What files have beside their content, by path.
 pub(super) type KnownAttributes = Vec<(RelPath, FileAttributes)>;
 
 /// The body of an event that lists what files have beside their content.
 #[derive(Debug, Serialize, Deserialize)]
-struct ListedAttributes {
+pub(crate) struct ListedAttributes {
     of: AttributesOf,
     attributes: KnownAttributes,
 }
@@ -48,7 +49,7 @@ enum AttributesOf {
 
 /// The body of an event that lists effects.
 #[derive(Debug, Serialize, Deserialize)]
-struct Listed {
+pub(crate) struct Listed {
     /// Of which plan they are; of all together if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     plan: Option<u32>,
@@ -58,54 +59,85 @@ struct Listed {
     instead: bool,
 }
 
-/// A landing in the log, with the version that the next write must name.
-#[derive(Clone, Debug)]
-pub(super) struct StoredLanding {
-    pub(super) id: String,
-    pub(super) version: Version,
-    pub(super) record: LandingRecord,
+#[derive(Debug)]
+pub(crate) enum LandingEvent {
+    Effects(Listed),
+    Attributes(ListedAttributes),
 }
+
+impl EntityEvent for LandingEvent {
+    fn encode(&self) -> Result<NewEvent, CommitError> {
+        let listed = match self {
+            Self::Attributes(listed) => return NewEvent::json(ATTRIBUTES_EVENT, listed),
+            Self::Effects(listed) => listed,
+        };
+        let entries = listed
+            .effects
+            .iter()
+            .flat_map(|effect| [&effect.before, &effect.after]);
+        let mut blobs: Vec<_> = entries.flatten().filter_map(Entry::content).collect();
+        blobs.sort_unstable();
+        blobs.dedup();
+        Ok(NewEvent {
+            blobs,
+            ..NewEvent::json(EFFECTS_EVENT, listed)?
+        })
+    }
+}
+
+pub(super) type StoredLanding = Entity<LandingRecord>;
 
 /// Writes a landing down. The contents that it names must be in the log. It is on the disk when this is done, and only
 /// then: the commits before the last one do not wait for it, since no commit of a stream is there without those before it.
 pub(super) async fn write(
     log: &Log,
-    id: &str,
+    id: String,
     record: LandingRecord,
     done: &LandingEffects,
 ) -> Result<StoredLanding, PlanError> {
-    let mut events = listed(None, &done.effects)?;
+    let mut events = listed(None, &done.effects);
     // One plan alone does what all together do.
     if done.each.len() > 1 {
         for (plan, effects) in (0..).zip(&done.each) {
-            events.extend(listed(Some(plan), effects)?);
+            events.extend(listed(Some(plan), effects));
         }
     }
-    events.extend(listed_attributes(AttributesOf::WhatGoes, &done.had)?);
-    events.extend(listed_attributes(AttributesOf::WhatComes, &done.given)?);
-    let mut written = StoredLanding {
-        id: id.to_owned(),
-        version: Version::NONE,
-        record,
-    };
-    let mut head = Some(streams::landing_head(&written.record)?);
+    events.extend(listed_attributes(AttributesOf::WhatGoes, &done.had));
+    events.extend(listed_attributes(AttributesOf::WhatComes, &done.given));
+    let mut landing = Entity::new(id, record);
     let last = events.split_off(events.len().saturating_sub(1));
     for event in events {
-        append(log, &mut written, head.take(), vec![event], Durability::Relaxed).await?;
+        let mut commit = Commit::one(write_of(&landing, &[event])?);
+        commit.durability = Durability::Relaxed;
+        landing.commit(log, commit).await?;
     }
-    append(log, &mut written, head, last, Durability::Durable).await?;
-    Ok(written)
+    let write = write_of(&landing, &last)?;
+    landing.commit(log, Commit::one(write)).await?;
+    Ok(landing)
 }
 
-fn listed(plan: Option<u32>, effects: &[Effect]) -> Result<Vec<NewEvent>, PlanError> {
-    effects
-        .chunks(TOGETHER)
-        .map(|some| event(plan, some, Instead::No))
-        .collect()
+/// The first write has the head; later ones only append.
+fn write_of(landing: &StoredLanding, events: &[LandingEvent]) -> Result<Write, CommitError> {
+    if landing.version == Version::NONE {
+        landing.write(events)
+    } else {
+        landing.append(events)
+    }
+}
+
+fn listed(plan: Option<u32>, effects: &[Effect]) -> Vec<LandingEvent> {
+    let event = |some: &[Effect]| {
+        LandingEvent::Effects(Listed {
+            plan,
+            effects: some.to_vec(),
+            instead: false,
+        })
+    };
+    effects.chunks(TOGETHER).map(event).collect()
 }
 
 /// Events that list attributes, each of a size that a commit has room for.
-fn listed_attributes(of: AttributesOf, known: &KnownAttributes) -> Result<Vec<NewEvent>, PlanError> {
+fn listed_attributes(of: AttributesOf, known: &KnownAttributes) -> Vec<LandingEvent> {
     let mut parts: Vec<KnownAttributes> = Vec::new();
     let mut room = 0;
     for (path, attributes) in known {
@@ -119,86 +151,37 @@ fn listed_attributes(of: AttributesOf, known: &KnownAttributes) -> Result<Vec<Ne
             part.push((path.clone(), attributes.clone()));
         }
     }
-    let event = |attributes| {
-        let listed = ListedAttributes { of, attributes };
-        Ok(NewEvent::json(ATTRIBUTES_EVENT, &listed)?)
-    };
+    let event = |attributes| LandingEvent::Attributes(ListedAttributes { of, attributes });
     parts.into_iter().map(event).collect()
-}
-
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Instead {
-    No,
-    Yes,
-}
-
-fn event(plan: Option<u32>, effects: &[Effect], instead: Instead) -> Result<NewEvent, PlanError> {
-    let mut blobs: Vec<_> = effects
-        .iter()
-        .flat_map(|effect| [&effect.before, &effect.after])
-        .flatten()
-        .filter_map(Entry::content)
-        .collect();
-    blobs.sort_unstable();
-    blobs.dedup();
-    let listed = Listed {
-        plan,
-        effects: effects.to_vec(),
-        instead: instead == Instead::Yes,
-    };
-    Ok(NewEvent {
-        blobs,
-        ..NewEvent::json(EFFECTS_EVENT, &listed)?
-    })
-}
-
-async fn append(
-    log: &Log,
-    written: &mut StoredLanding,
-    head: Option<eventlog::Head>,
-    events: Vec<NewEvent>,
-    durability: Durability,
-) -> Result<(), PlanError> {
-    let write = Write {
-        stream: streams::landing_stream(&written.id)?,
-        expected: written.version,
-        head,
-        events,
-    };
-    let mut commit = Commit::one(write);
-    commit.durability = durability;
-    let committed = log.commit(commit).await?;
-    if let Some(committed) = committed.first() {
-        written.version = committed.version;
-    }
-    Ok(())
 }
 
 /// Writes down that some effects were carried out in another way than was planned: somebody had saved meanwhile.
 pub(super) async fn correct(
     log: &Log,
-    written: &mut StoredLanding,
+    landing: &mut StoredLanding,
     plan: Option<u32>,
     effects: &[Effect],
 ) -> Result<(), PlanError> {
     for some in effects.chunks(TOGETHER) {
-        let event = event(plan, some, Instead::Yes)?;
-        append(log, written, None, vec![event], Durability::Durable).await?;
+        let event = LandingEvent::Effects(Listed {
+            plan,
+            effects: some.to_vec(),
+            instead: true,
+        });
+        let write = landing.append(&[event])?;
+        landing.commit(log, Commit::one(write)).await?;
     }
     Ok(())
 }
 
 /// Forgets a landing that was never begun.
-pub(super) async fn forget(log: &Log, written: &StoredLanding) -> Result<(), PlanError> {
-    let stream = streams::landing_stream(&written.id)?;
-    match log.remove(vec![(stream, written.version)]).await {
-        Ok(()) | Err(CommitError::Conflict { .. }) => Ok(()),
-        Err(error) => Err(error.into()),
-    }
+pub(super) async fn forget(log: &Log, landing: &StoredLanding) -> Result<(), PlanError> {
+    remove_unchanged(log, vec![landing.at()?]).await.map(drop)
 }
 
-pub(super) async fn done(log: &Log, id: &str, plans: usize) -> Result<LandingEffects, PlanError> {
-    let stream = streams::landing_stream(id)?;
+pub(super) async fn effects(log: &Log, landing: &StoredLanding) -> Result<LandingEffects, PlanError> {
+    let stream = StoredLanding::stream_of(&landing.id)?;
+    let plans = landing.record.plans.len();
     let mut all = Lists::default();
     let mut each: Vec<Lists> = (0..plans).map(|_| Lists::default()).collect();
     let (mut had, mut given) = (KnownAttributes::new(), KnownAttributes::new());
@@ -266,13 +249,7 @@ impl Lists {
     }
 }
 
-pub(super) async fn stored(log: &Log, id: &str) -> Result<(Version, LandingRecord), PlanError> {
-    let stream = streams::landing_stream(id)?;
-    let stored = log.head(&stream).await?;
-    let stored = stored.ok_or_else(|| PlanError::Base(format!("the landing {id} is not in the log")))?;
-    Ok((stored.version, streams::parse(&stream, &stored.head.body)?))
-}
-
-pub(super) async fn record(log: &Log, id: &str) -> Result<LandingRecord, PlanError> {
-    Ok(stored(log, id).await?.1)
+pub(super) async fn read(log: &Log, id: &str) -> Result<StoredLanding, PlanError> {
+    let found = StoredLanding::read(log, id.to_owned()).await?;
+    found.ok_or_else(|| PlanError::Base(format!("the landing {id} is not in the log")))
 }

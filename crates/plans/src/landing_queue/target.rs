@@ -39,17 +39,22 @@ impl LandingTarget {
 }
 
 impl LandingTarget {
-    /// A file of it, for the log.
+    pub(super) fn parent(&self) -> Option<PlanId> {
+        match self {
+            Self::Workspace(_) => None,
+            Self::Parent(parent, _) => Some(*parent),
+        }
+    }
+
     pub(super) fn source(&self, path: RelPath) -> Source {
-        let place = self.clone();
-        Source::of_tree(path, move |path| place.with_tree(|tree| tree.open_file(path)))
+        let target = self.clone();
+        Source::of_tree(path, move |path| target.with_tree(|tree| tree.open_file(path)))
     }
 }
 
 /// A tree, as a merge sees it: what is at its paths, and the contents of what was looked at, which the log need not have.
 pub(super) struct TreeOurs<'a> {
     pub(super) tree: &'a Tree,
-    /// Where everything else is.
     pub(super) contents: &'a dyn Contents,
     /// Guards where the contents are that were seen.
     pub(super) seen: Mutex<HashMap<BlobId, RelPath>>,

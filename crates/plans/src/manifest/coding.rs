@@ -48,9 +48,6 @@ impl Manifest {
     }
 
     /// Reads what [`encode`](Self::encode) wrote.
-    ///
-    /// # Errors
-    /// It is cut off, has something in it that no manifest has, or is not in order.
     pub fn decode(bytes: &[u8]) -> Result<Self, BadManifest> {
         let mut rest = bytes.strip_prefix(MAGIC).ok_or(BadManifest {
             why: "it does not begin like one",

@@ -21,7 +21,6 @@ pub struct MergedAll {
     pub made: HashMap<BlobId, Bytes>,
     /// Paths that were merged from changes of more than one side, in their order.
     pub combined: Vec<RelPath>,
-    /// What cannot be merged.
     pub conflicts: Vec<ListConflict>,
 }
 
@@ -35,9 +34,6 @@ pub struct ListConflict {
 
 /// Merges lists of changes into a tree, one after the other. A list that has conflicts is left out of what the later ones
 /// are merged with, so that these are still told what is in their own way.
-///
-/// # Errors
-/// The tree or a content cannot be read.
 pub fn merge_all(lists: &[&[Change]], ours: &dyn Ours, contents: &dyn Contents) -> io::Result<MergedAll> {
     let mut all = MergedAll::default();
     let mut tree = Layered {

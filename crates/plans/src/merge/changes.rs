@@ -17,9 +17,6 @@ use crate::{Change, Contents, Entry, RelPath};
 ///
 /// The effects are complete: a directory that is missing on the way to a file is among them. A directory that the plan
 /// deleted stays if anything is left in it.
-///
-/// # Errors
-/// The tree or a content cannot be read.
 pub fn merge_changes(changes: &[Change], ours: &dyn Ours, mut contents: &dyn Contents) -> io::Result<Merged> {
     let mut merge = Merge::new(ours, &mut contents);
     for change in fold(changes) {
@@ -28,7 +25,6 @@ pub fn merge_changes(changes: &[Change], ours: &dyn Ours, mut contents: &dyn Con
     merge.finish()
 }
 
-/// A merge that is under way.
 pub(crate) struct Merge<'a> {
     ours: &'a dyn Ours,
     texts: &'a mut dyn MergeFiles,
@@ -210,7 +206,7 @@ impl<'a> Merge<'a> {
         !self.merged.conflicts.is_empty()
     }
 
-    /// RootChecks at what the paths mean for each other, and says what it all came to.
+    /// Looks at what the paths mean for each other, and says what it all came to.
     pub(crate) fn finish(mut self) -> io::Result<Merged> {
         self.make_directories()?;
         self.empty_directories()?;

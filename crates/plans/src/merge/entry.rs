@@ -20,16 +20,12 @@ pub fn is_text(content: &[u8]) -> bool {
     !start.contains(&0) && content.len() as u64 <= TEXT_LIMIT_BYTES
 }
 
-/// What became of a path.
 #[derive(Debug)]
 pub(super) enum EntryMerge {
-    /// It stays as the workspace has it.
     Keep,
-    /// It becomes what the plan has.
     Take,
     /// Both changed it, and this is both; with its content if neither side had that.
     Combine(Entry, Option<Bytes>),
-    /// It cannot be merged.
     Conflict(ConflictKind, Vec<PlanConflictHunk>),
 }
 
@@ -158,7 +154,6 @@ pub(crate) enum FileMerge {
     Text(TextMerge),
 }
 
-/// Merges what the files really hold.
 impl MergeFiles for &dyn Contents {
     fn merge(
         &mut self,

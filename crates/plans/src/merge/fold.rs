@@ -15,7 +15,6 @@ pub struct Net {
 /// A path that a sequence of changes touched.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 struct Touched {
-    /// What was there before the first change.
     first: Option<Entry>,
     now: Option<Entry>,
     /// Where what is there now was before the first change: here, elsewhere if it was renamed, nowhere if it was made

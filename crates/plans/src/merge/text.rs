@@ -18,12 +18,10 @@ use protocol::PlanConflictHunk;
 const HUNK_LIMIT: usize = 64;
 /// The most bytes of one side of one region that a conflict quotes, for the same reason.
 const QUOTE_LIMIT_BYTES: usize = 16 * 1024;
-/// Stands where a quotation was cut.
 const CUT_MARK: &str = "\n[...]\n";
 
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum TextMerge {
-    /// The merged text.
     Clean(Vec<u8>),
     /// Where both sides changed the same lines: the first regions, with long quotations cut.
     Conflicted(Vec<PlanConflictHunk>),

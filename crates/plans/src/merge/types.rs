@@ -35,16 +35,10 @@ impl From<&Effect> for Change {
 /// The tree that changes are merged into. It is looked at, never written. It may block.
 pub trait Ours {
     /// What is at a path. Below something that is not a directory there is nothing.
-    ///
-    /// # Errors
-    /// It cannot be read.
     fn at(&self, path: &RelPath) -> io::Result<Option<Entry>>;
 
     /// Whether a directory has anything in it beside these paths. It is asked of the innermost directories first, so it is
     /// enough to look at what is right in it.
-    ///
-    /// # Errors
-    /// It cannot be read.
     fn has_others(&self, directory: &RelPath, beside: &dyn Fn(&RelPath) -> bool) -> io::Result<bool>;
 
     /// Where else a content is, if the tree can tell: a file that was moved away.
@@ -86,14 +80,12 @@ pub struct Merged {
 pub struct Conflict {
     pub path: RelPath,
     pub kind: ConflictKind,
-    /// What both began with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<Entry>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ours: Option<Entry>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub theirs: Option<Entry>,
-    /// Another path that is part of it, for renames.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub other: Option<RelPath>,
     /// The places in the text, if it is one.
@@ -101,7 +93,6 @@ pub struct Conflict {
     pub hunks: Vec<PlanConflictHunk>,
 }
 
-/// What is in the way of a merge.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ConflictKind {
@@ -113,9 +104,7 @@ pub enum ConflictKind {
     BothAdded,
     /// The plan changed what the workspace no longer has.
     DeletedByWorkspace,
-    /// The plan deleted what the workspace has changed.
     DeletedByPlan,
-    /// Both gave a file another name.
     BothRenamed,
     DirectoryAndFile,
     /// Both changed the permissions, a symlink, or the type of it.

@@ -6,75 +6,32 @@ use std::sync::Arc;
 use eventlog::{BlobId, CommitError};
 use protocol::{ChangesetId, PlanBranch};
 
-use super::{PlanWorker, RecordTo};
+use super::PlanWorker;
 use crate::inner::blocking;
 use crate::log_contents::{self, Source};
-use crate::{
-    Actor, Base, Change, Entry, LeftOut, NewChangeset, PlanError, ReadBounds, Recorded, RelPath, Sandbox,
-    Unrecorded,
-};
+use crate::{Attribution, Base, Change, Entry, LeftOut, PlanError, ReadBounds, Recorded, RelPath, Sandbox};
 
 /// How often the sandbox is looked at again because a file went away between two looks.
 const LOOKS: usize = 5;
 /// How many things that are left out are named.
 const LEFT_OUT_LIMIT: usize = 100;
 
-#[derive(Clone, Debug)]
-pub(crate) struct Doing {
-    pub(crate) actor: Actor,
-    pub(crate) tool: String,
-    pub(crate) reason: String,
-    pub(crate) job: Option<String>,
-}
-
-impl Doing {
-    /// Nobody knows: the daemon was killed before it could write it down.
-    pub(super) fn unknown() -> Self {
-        Self {
-            actor: Arc::from("unknown"),
-            tool: "recovered".to_owned(),
-            reason: "found in the sandbox after the daemon had ended".to_owned(),
-            job: None,
-        }
-    }
-}
-
-impl Doing {
-    /// Somebody's whose doing could not be recorded before.
-    pub(super) fn again(failed: Unrecorded) -> Self {
-        Self {
-            actor: failed.actor,
-            tool: failed.tool,
-            reason: failed.reason,
-            job: failed.job,
-        }
-    }
-}
-
 impl PlanWorker {
-    /// RootChecks at the sandbox, and records what is different from what is known as one changeset, which is closed then.
+    /// Looks at the sandbox, and records what is different from what is known as one changeset, which is closed then.
     pub(super) async fn capture(
         &mut self,
-        doing: &Doing,
+        by: &Attribution,
     ) -> Result<Option<(ChangesetId, Vec<Recorded>)>, PlanError> {
         let mut tries = 0..LOOKS;
         loop {
             let Some(changes) = self.look_at_sandbox().await? else {
                 return Ok(None);
             };
-            let new = NewChangeset {
-                actor: Arc::clone(&doing.actor),
-                tool: doing.tool.clone(),
-                reason: doing.reason.clone(),
-                job: doing.job.clone(),
-            };
-            let id = self.start_changeset(new).await?;
-            let recorded = self.record(RecordTo::Changeset(id), changes).await;
-            self.close_changeset(id).await?;
+            let recorded = self.record_all(by.clone(), changes).await;
             match recorded {
                 // A plan with the same content was forgotten at this moment, and the content with it. It is put again.
                 Err(PlanError::Commit(CommitError::BlobMissing(_))) if tries.next().is_some() => {}
-                recorded => return Ok(Some((id, recorded?.1))),
+                recorded => return recorded.map(Some),
             }
         }
     }
@@ -109,10 +66,7 @@ impl PlanWorker {
         loop {
             let (looked, known, within) = (Arc::clone(&sandbox), self.known().await?, bounds.clone());
             let captured = blocking(move || looked.capture(&known, &within)).await?;
-            let captured = captured.map_err(|source| PlanError::Io {
-                what: "looking at the sandbox".to_owned(),
-                source,
-            })?;
+            let captured = captured.map_err(PlanError::io("looking at the sandbox"))?;
             self.say_uncarried(captured.left_out, captured.branches).await?;
             if captured.changes.is_empty() {
                 return Ok(None);
@@ -189,7 +143,6 @@ enum Side {
 /// A content to be kept, with its address if that is known.
 type Content = (Option<BlobId>, Source);
 
-/// Where the address of a content goes.
 #[derive(Clone, Copy, Debug)]
 struct ContentSlot {
     change: usize,

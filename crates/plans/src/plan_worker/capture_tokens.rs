@@ -8,7 +8,6 @@ use protocol::PlanId;
 
 #[derive(Debug)]
 pub(crate) struct CaptureTokens {
-    /// Cancelled when the service closes.
     all: CancellationToken,
     /// Guards one token for each plan that is being captured or given up; only looked up and replaced under it.
     plans: Mutex<HashMap<PlanId, CancellationToken>>,
@@ -23,7 +22,6 @@ pub struct CaptureHold {
 }
 
 impl CaptureTokens {
-    /// They end with this token at the latest.
     pub(crate) fn below(token: &CancellationToken) -> Self {
         Self {
             all: token.child(),
@@ -44,7 +42,6 @@ impl CaptureTokens {
         }
     }
 
-    /// Calls the captures of a plan off.
     pub(crate) fn hold(this: &Arc<Self>, plan: PlanId) -> CaptureHold {
         let token = this
             .plans()
@@ -63,7 +60,6 @@ impl CaptureTokens {
         self.all.cancel(cause);
     }
 
-    /// Whether all of them are called off.
     pub(super) fn is_closed(&self) -> bool {
         self.all.is_cancelled()
     }

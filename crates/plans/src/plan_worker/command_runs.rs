@@ -59,7 +59,7 @@ impl CommandRuns {
         if let Some(running) = over.into_iter().next_back() {
             let why = known.failed.get(&running.id).cloned();
             let why = why.unwrap_or_else(|| "the daemon ended before that was done".to_owned());
-            record.unrecorded = Some(Unrecorded::of(&running, why));
+            record.unrecorded = Some(Unrecorded::new((&running).into(), why));
         }
         plan
     }

@@ -6,12 +6,11 @@ use eventlog::{CommitError, LogError};
 use protocol::{ChangesetId, PlanState};
 
 use super::PlanWorker;
-use super::capture::Doing;
 use crate::inner::with_causes;
-use crate::{Actor, Changeset, CommandRun, NewCommandRun, Plan, PlanError, Running, Unapplied, state, store};
+use crate::{Actor, Attribution, Changeset, CommandRun, Plan, PlanError, Running, Unapplied, state, store};
 
 impl PlanWorker {
-    pub(crate) async fn begin_command(&mut self, new: NewCommandRun) -> Result<CommandRun, PlanError> {
+    pub(crate) async fn begin_command(&mut self, new: Attribution) -> Result<CommandRun, PlanError> {
         self.end_finished_commands().await?;
         self.close_if_outdated().await?;
         let sandbox = self.sandbox().await?;
@@ -90,13 +89,7 @@ impl PlanWorker {
 
     async fn capture_of(&mut self, running: &Running) -> Result<Option<ChangesetId>, PlanError> {
         self.sandbox().await?;
-        let doing = Doing {
-            actor: Arc::clone(&running.actor),
-            tool: running.tool.clone(),
-            reason: running.reason.clone(),
-            job: running.job.clone(),
-        };
-        Ok(self.capture(&doing).await?.map(|(id, _)| id))
+        Ok(self.capture(&running.into()).await?.map(|(id, _)| id))
     }
 
     /// Sees out commands that are over and that the log takes for running: of an earlier life, or because the log took nothing
@@ -136,16 +129,14 @@ impl PlanWorker {
                 return Ok(());
             }
             self.sandbox().await?;
-            let doing = match record.unrecorded {
-                Some(failed) => Doing::again(failed),
-                None => Doing {
-                    actor: Arc::from("unknown"),
-                    tool: "outside".to_owned(),
-                    reason: "found in the sandbox; no command of the plan was running".to_owned(),
-                    job: None,
-                },
+            let by = match record.unrecorded {
+                Some(failed) => failed.into(),
+                None => {
+                    let reason = "found in the sandbox; no command of the plan was running";
+                    Attribution::unknown("outside", reason)
+                }
             };
-            self.capture(&doing).await?;
+            self.capture(&by).await?;
             self.change(None, |_, record, now| Ok(state::looked_at(record, Ok(()), now)))
                 .await?;
         }
@@ -161,7 +152,6 @@ impl PlanWorker {
             .await
     }
 
-    /// The plan is given up.
     pub(crate) async fn discard(
         &mut self,
         by: Actor,
@@ -185,9 +175,8 @@ impl PlanWorker {
                 Unapplied::Keep => self.free_place(&plan).await,
                 // It may have any number of files, and nobody waits until they are gone.
                 Unapplied::GiveUp => {
-                    let (inner, id, given_up) = (Arc::clone(&self.inner), self.id, plan.clone());
-                    let make = || PlanWorker::new(Arc::clone(&inner), id);
-                    inner.plan_workers.leave(&id, make, |worker| {
+                    let given_up = plan.clone();
+                    self.inner.enqueue_at_plan(self.id, |worker| {
                         Box::pin(async move { worker.free_place(&given_up).await })
                     });
                 }
@@ -199,7 +188,7 @@ impl PlanWorker {
     /// Removes the files of a sandbox that the log no longer speaks of.
     async fn free_place(&mut self, plan: &Plan) {
         if let Err(error) = self.remove_sandbox(plan).await {
-            tracing::warn!(%error, plan = %self.id, "the sandbox of a discarded plan command_runs for now");
+            tracing::warn!(%error, plan = %self.id, "the sandbox of a discarded plan stays for now");
         }
     }
 

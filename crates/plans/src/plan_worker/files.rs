@@ -9,7 +9,7 @@ use protocol::ChangesetId;
 
 use super::{PlanWorker, RecordTo};
 use crate::inner::blocking;
-use crate::{Change, ChangeFiles, FilesChanged, Known, NewChangeset, PlanError, Recorded, state};
+use crate::{Attribution, Change, ChangeFiles, FilesChanged, Known, PlanError, Recorded, state};
 
 impl PlanWorker {
     /// Carries writes out, one after the other, and records each before the next.
@@ -24,7 +24,7 @@ impl PlanWorker {
         {
             Some(id) => id,
             None => {
-                let new = NewChangeset {
+                let new = Attribution {
                     actor: Arc::clone(&order.by),
                     tool: order.tool.clone(),
                     reason: order.reason.clone(),

@@ -2,21 +2,19 @@
 
 use std::collections::BTreeSet;
 
-use eventlog::{BlobId, CommitError, StreamId, Version};
+use eventlog::{BlobId, Entity, EntityRecord};
 
 use super::PlanWorker;
-use crate::streams::{self, CHANGESET_KIND};
-use crate::{Actor, PlanError, state, store};
+use crate::streams::{KeyRecord, remove_unchanged};
+use crate::{Actor, ChangesetRecord, PlanError, state, store};
 
 /// How many streams are removed in one commit, which has room for 1,024 things.
 const TOGETHER: usize = 512;
 
-/// What a plan that is forgotten leaves behind for others to look at.
 #[derive(Debug, Default)]
 pub(crate) struct ForgottenPlan {
     /// The contents that it named. Others may name them too.
     pub(crate) contents: BTreeSet<BlobId>,
-    /// How many bytes its sandbox took.
     pub(crate) sandbox_bytes: u64,
 }
 
@@ -35,38 +33,35 @@ impl PlanWorker {
         let plan = self.plan().await?;
         let log = &self.inner.log;
         let (mut contents, mut changesets) = (BTreeSet::new(), Vec::new());
-        for stored in store::heads(log, CHANGESET_KIND, Some(&self.id.to_string())).await? {
-            for recorded in store::recorded(log, &stored.stream).await? {
-                contents.extend(recorded.change.contents());
+        for stored in log
+            .all_heads(ChangesetRecord::KIND, Some(&self.id.to_string()))
+            .await?
+        {
+            if let Some(id) = Entity::<ChangesetRecord>::id_of(&stored.stream) {
+                for recorded in store::recorded(log, id).await? {
+                    contents.extend(recorded.change.contents());
+                }
             }
             changesets.push((stored.stream, stored.version));
         }
         for some in changesets.chunks(TOGETHER) {
             log.remove(some.to_vec()).await?;
         }
-        let mut last = vec![(self.stream()?, plan.version)];
+        let mut last = vec![plan.at()?];
         if let Some(key) = &plan.record.facts.idempotency_key {
-            last.extend(self.own_key(key).await?);
+            // Another plan may have it by now.
+            let key = Entity::<KeyRecord>::read(log, KeyRecord::id_of(key)).await?;
+            let own = key.filter(|key| key.record.0 == self.id);
+            last.extend(own.map(|key| key.at()).transpose()?);
         }
-        match log.remove(last).await {
-            // Somebody has changed the plan meanwhile; it is discarded, so there is little that can have happened to it.
-            Err(CommitError::Conflict { .. }) => Err(self.moving()),
-            done => Ok(done?),
-        }?;
+        // If somebody has changed the plan meanwhile, it is only discarded, so little can have happened to it.
+        if !remove_unchanged(log, last).await? {
+            return Err(PlanError::moving(self.id));
+        }
         self.forget();
         Ok(ForgottenPlan {
             contents,
             sandbox_bytes,
         })
-    }
-
-    /// The stream of the key that the plan was opened with, unless another plan has it by now.
-    async fn own_key(&self, key: &str) -> Result<Option<(StreamId, Version)>, PlanError> {
-        let stream = streams::key_stream(key)?;
-        let Some(stored) = self.inner.log.head(&stream).await? else {
-            return Ok(None);
-        };
-        let named: String = streams::parse(&stream, &stored.head.body)?;
-        Ok((named == self.id.to_string()).then_some((stream, stored.version)))
     }
 }

@@ -6,16 +6,15 @@ use std::sync::Arc;
 use protocol::PlanState;
 
 use super::PlanWorker;
-use super::capture::Doing;
 use super::open_sandboxes::{Listed, OpenSandboxes};
 use crate::inner::{PlansInner, blocking, with_causes};
 use crate::{
-    Base, Known, Plan, PlanError, Record, Sandbox, SandboxSpec, Strategy, Unrecorded, remove_tree, state,
+    Attribution, Base, Known, Plan, PlanError, PlanRecord, Sandbox, SandboxSpec, Strategy, Unrecorded,
+    remove_tree, state,
 };
 
 #[derive(Debug)]
-pub(super) struct Open {
-    /// Which sandbox of the plan it is.
+pub(super) struct OpenSandbox {
     number: u32,
     pub(super) sandbox: Arc<dyn Sandbox>,
     pub(super) base: Base,
@@ -23,7 +22,7 @@ pub(super) struct Open {
     _listed: Listed,
 }
 
-pub(crate) fn order(inner: &PlansInner, plan: &Plan, base: Base) -> SandboxSpec {
+pub(crate) fn spec(inner: &PlansInner, plan: &Plan, base: Base) -> SandboxSpec {
     SandboxSpec {
         plan: plan.id,
         workspace: plan.record.facts.root.clone(),
@@ -42,9 +41,9 @@ pub(crate) fn directory(inner: &PlansInner, plan: &Plan) -> PathBuf {
 }
 
 /// Takes a sandbox away, and the plan's place for sandboxes if it was the last one there. How many bytes that freed.
-pub(crate) async fn remove(strategy: &dyn Strategy, order: &SandboxSpec) -> Result<u64, PlanError> {
-    let freed = strategy.remove(order).await?;
-    if let Some(place) = order.directory.parent().map(PathBuf::from) {
+pub(crate) async fn remove(strategy: &dyn Strategy, spec: &SandboxSpec) -> Result<u64, PlanError> {
+    let freed = strategy.remove(spec).await?;
+    if let Some(place) = spec.directory.parent().map(PathBuf::from) {
         // It is refused if the plan has another one, and that is well.
         drop(blocking(move || std::fs::remove_dir(place)).await?);
     }
@@ -54,7 +53,7 @@ pub(crate) async fn remove(strategy: &dyn Strategy, order: &SandboxSpec) -> Resu
 impl PlanWorker {
     /// The sandbox, opened if need be. When it is opened for the first time in a life of the daemon, whatever is in it
     /// and was not recorded is recorded first.
-    pub(super) async fn sandbox(&mut self) -> Result<Arc<dyn Sandbox>, PlanError> {
+    pub(crate) async fn sandbox(&mut self) -> Result<Arc<dyn Sandbox>, PlanError> {
         let plan = self.plan().await?;
         if let Some(open) = self
             .open
@@ -69,9 +68,9 @@ impl PlanWorker {
         let base = self.inner.base(plan.record.base).await?;
         let base = base.ok_or(PlanError::SandboxGone(self.id))?;
         let strategy = self.inner.strategies.get(plan.record.facts.strategy);
-        let order = order(&self.inner, &plan, base.clone());
-        let sandbox = strategy.open(&order).await?;
-        self.open = Some(Open {
+        let spec = spec(&self.inner, &plan, base.clone());
+        let sandbox = strategy.open(&spec).await?;
+        self.open = Some(OpenSandbox {
             number: plan.record.sandbox,
             _listed: OpenSandboxes::list(&self.inner.open_sandboxes, self.id, &sandbox),
             sandbox: Arc::clone(&sandbox),
@@ -87,7 +86,8 @@ impl PlanWorker {
         let Some(sandbox) = self.open.as_ref().map(|open| Arc::clone(&open.sandbox)) else {
             return Ok(());
         };
-        if self.loaded().await?.record.running.is_empty() && !blocking(move || sandbox.is_current()).await? {
+        if self.loaded().await?.0.record.running.is_empty() && !blocking(move || sandbox.is_current()).await?
+        {
             self.open = None;
         }
         Ok(())
@@ -98,10 +98,6 @@ impl PlanWorker {
         let place = directory(&self.inner, plan);
         let is_there = blocking(move || place.is_dir()).await?;
         Ok(is_there && self.inner.base(plan.record.base).await?.is_some())
-    }
-
-    pub(crate) async fn look(&mut self) -> Result<Arc<dyn Sandbox>, PlanError> {
-        self.sandbox().await
     }
 
     pub(crate) async fn look_at_all(&mut self) -> Result<(Plan, Arc<dyn Sandbox>, Known), PlanError> {
@@ -147,7 +143,7 @@ impl PlanWorker {
         };
         let base = base.unwrap_or_else(|| Base::outside(Arc::default(), PathBuf::new()));
         let strategy = self.inner.strategies.get(plan.record.facts.strategy);
-        remove(&*strategy, &order(&self.inner, plan, base)).await
+        remove(&*strategy, &spec(&self.inner, plan, base)).await
     }
 
     /// Takes the files of the sandbox away before the log says so, because the log takes nothing. First it has another name, so
@@ -162,25 +158,21 @@ impl PlanWorker {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
             Err(error) => Err(error),
         });
-        removed.await?.map_err(|source| PlanError::Io {
-            what: "taking the sandbox away".to_owned(),
-            source,
-        })
+        removed.await?.map_err(PlanError::io("taking the sandbox away"))
     }
 
-    /// What the sandbox is known to hold.
     pub(super) async fn known(&mut self) -> Result<Known, PlanError> {
         let base = match &self.open {
             Some(open) => Arc::clone(&open.base.manifest),
             None => return Err(PlanError::SandboxGone(self.id)),
         };
-        let since = Arc::new(self.loaded().await?.net.since());
+        let since = Arc::new(self.loaded().await?.1.since());
         Ok(Known { base, since })
     }
 
     /// What a command of an earlier life, or a write that was not recorded before the daemon was killed, has left. If it cannot
     /// be recorded the plan says so, and the sandbox can be used all the same: to look at what is in the way, and remove it.
-    async fn record_leftovers(&mut self, record: &Record) -> Result<(), PlanError> {
+    async fn record_leftovers(&mut self, record: &PlanRecord) -> Result<(), PlanError> {
         // What commands of this life do is captured when they end.
         if !matches!(record.state, PlanState::Open | PlanState::Sealed)
             || record.landing.is_some()
@@ -188,20 +180,15 @@ impl PlanWorker {
         {
             return Ok(());
         }
-        let doing = match record.unrecorded.clone() {
-            Some(failed) => Doing::again(failed),
-            None => Doing::unknown(),
+        let by = match record.unrecorded.clone() {
+            Some(failed) => failed.into(),
+            // The daemon was killed before it could write down who did it.
+            None => Attribution::unknown("recovered", "found in the sandbox after the daemon had ended"),
         };
-        let recorded = match self.capture(&doing).await {
+        let recorded = match self.capture(&by).await {
             Ok(_) => Ok(()),
             Err(PlanError::Closing) => return Err(PlanError::Closing),
-            Err(error) => Err(Unrecorded {
-                actor: doing.actor,
-                tool: doing.tool,
-                reason: doing.reason,
-                job: doing.job,
-                why: with_causes(&error),
-            }),
+            Err(error) => Err(Unrecorded::new(by, with_causes(&error))),
         };
         self.change(None, |_, record, now| {
             Ok(state::looked_at(record, recorded.clone(), now))

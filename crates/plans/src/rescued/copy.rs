@@ -13,7 +13,6 @@ use crate::{RelPath, Tree, TreeError};
 /// How deep a directory is copied. A path of the system that is as long as it can be has about two thousand names.
 const DEPTH: usize = 2048;
 
-/// Where content is copied from.
 #[derive(Debug)]
 pub(crate) enum Source {
     At(PathBuf),

@@ -21,7 +21,6 @@ use crate::{Attempt, Entry, RelPath};
 pub(crate) use copy::{Source, copy_in};
 pub(crate) use shelf::{Shelf, Shelved};
 
-/// A piece of rescued content.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Rescued {
     pub id: RescuedId,
@@ -39,7 +38,6 @@ pub struct RescuedRecord {
     /// The landing, and the name that the piece had there. Together they say that it is here already.
     pub(crate) landing: String,
     pub(crate) name: String,
-    /// The plans that were being applied or undone.
     pub plans: Vec<PlanId>,
     pub path: RelPath,
     pub kind: RescuedKind,
@@ -50,7 +48,6 @@ pub struct RescuedRecord {
     pub since: UnixMs,
 }
 
-/// What a piece of rescued content is.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RescuedKind {
@@ -73,7 +70,6 @@ impl RescuedKind {
     }
 }
 
-/// Why a piece of content was rescued.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RescueReason {
@@ -99,7 +95,6 @@ impl RescueReason {
     }
 }
 
-/// The rescued content of a home.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct RescuedList {
     /// The pieces, newest first.

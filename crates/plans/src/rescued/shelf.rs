@@ -104,7 +104,7 @@ impl Shelf {
             .and_then(|()| File::open(&self.directory)?.sync_all());
         if let Err(error) = made {
             if let Err(left) = remove(&part) {
-                tracing::warn!(path = %part.display(), error = %left, "an unfinished copy command_runs behind");
+                tracing::warn!(path = %part.display(), error = %left, "an unfinished copy stays behind");
             }
             return Err(error);
         }

@@ -12,9 +12,7 @@ use rustix::fs::{Mode, OFlags, openat};
 use crate::{FileKind, RelPath, Tree};
 use protocol::PlanBranch;
 
-/// How many branches are looked at.
 const BRANCHES_LIMIT: usize = 100;
-/// How many directories of branches are.
 const DIRECTORIES_LIMIT: usize = 1000;
 /// How many commits are counted, of all branches together.
 const COMMITS_LIMIT: usize = 1000;
@@ -23,7 +21,6 @@ const SUBJECTS_LIMIT: usize = 5;
 const SUBJECT_CHARACTERS: usize = 120;
 /// How large a file of git's may be to be looked at: a log of a branch, a commit.
 const FILE_LIMIT_BYTES: u64 = 1024 * 1024;
-/// How large the names of packed branches may be.
 const PACKED_LIMIT_BYTES: u64 = 16 * 1024 * 1024;
 
 /// The branches that were made or moved in the sandbox with this tree, by name. What cannot be read is not told.
@@ -51,7 +48,6 @@ struct Git {
     tree: Tree,
 }
 
-/// A commit, as far as it matters.
 struct Commit {
     parents: Vec<String>,
     subject: String,
@@ -146,7 +142,6 @@ impl Git {
         })
     }
 
-    /// Where a branch stands.
     fn tip(&self, name: &str) -> Option<String> {
         if let Some(loose) = self.read(&["refs/heads", name], FILE_LIMIT_BYTES) {
             return as_id(loose.trim_ascii());

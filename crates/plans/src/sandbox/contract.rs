@@ -11,10 +11,8 @@ use protocol::{PlanBranch, PlanId, SandboxStrategy};
 
 use super::layout::Layout;
 use super::surroundings::shared_places;
-use super::work::blocking;
 use crate::{Base, Change, Entry, IgnoreRules, Ignored, LeftOut, Manifest, ReadBounds, RelPath, Tree};
 
-/// A sandbox that is wanted, or is there.
 #[derive(Clone, Debug)]
 pub struct SandboxSpec {
     pub plan: PlanId,
@@ -26,29 +24,26 @@ pub struct SandboxSpec {
     pub directory: PathBuf,
 }
 
-/// A way to make sandboxes.
 #[async_trait]
 pub trait Strategy: Send + Sync + std::fmt::Debug {
     fn name(&self) -> SandboxStrategy;
 
     /// Makes one. When this fails, nothing is left of it. *Cancel safety*: dropped half-way, it may be there in part;
     /// [`remove`](Self::remove) takes it away.
-    async fn create(&self, order: &SandboxSpec) -> Result<(), SandboxError>;
+    async fn create(&self, spec: &SandboxSpec) -> Result<(), SandboxError>;
 
     /// Opens one that was made, by this daemon or an earlier one. *Cancel safety*: may be dropped.
-    async fn open(&self, order: &SandboxSpec) -> Result<Arc<dyn Sandbox>, SandboxError>;
+    async fn open(&self, spec: &SandboxSpec) -> Result<Arc<dyn Sandbox>, SandboxError>;
 
     /// What its user should know of one that was made, one sentence each: what does not work inside. It blocks.
-    fn remarks(&self, order: &SandboxSpec) -> Vec<String> {
-        let layout = Layout {
-            directory: &order.directory,
-        };
+    fn remarks(&self, spec: &SandboxSpec) -> Vec<String> {
+        let layout = Layout::of(spec);
         std::fs::read_to_string(layout.no_git()).into_iter().collect()
     }
 
     /// Takes one away, whole or in part, and says how many bytes that freed. One that is not there is no error.
     /// *Cancel safety*: dropped half-way, it may be there in part.
-    async fn remove(&self, order: &SandboxSpec) -> Result<u64, SandboxError>;
+    async fn remove(&self, spec: &SandboxSpec) -> Result<u64, SandboxError>;
 }
 
 pub trait Sandbox: Send + Sync + std::fmt::Debug {
@@ -59,15 +54,9 @@ pub trait Sandbox: Send + Sync + std::fmt::Debug {
 
     /// What is different from what is known. It blocks. What is written meanwhile may or may not be in it, but what is
     /// said of a file is true of one moment.
-    ///
-    /// # Errors
-    /// The sandbox cannot be read, or the scope was cancelled.
     fn capture(&self, known: &Known, bounds: &ReadBounds) -> io::Result<Captured>;
 
     /// Does something with the rules that say what of its files is ignored, the same that a capture goes by. It blocks.
-    ///
-    /// # Errors
-    /// The rules cannot be read, or what is done fails.
     fn with_ignore_rules(
         &self,
         work: &mut dyn FnMut(&mut IgnoreRules<'_>) -> io::Result<()>,
@@ -85,7 +74,6 @@ pub trait Sandbox: Send + Sync + std::fmt::Debug {
     }
 }
 
-/// How a command gets into a sandbox.
 #[derive(Clone, Debug)]
 pub struct Entrance {
     /// The namespaces that it runs in, if it needs some.
@@ -101,9 +89,6 @@ pub struct Entrance {
 impl Entrance {
     /// Everywhere that a command with this environment may write: what is its own, temporary files, and the caches and
     /// the state of programs as they are in its environment. *Cancel safety*: may be dropped at any time.
-    ///
-    /// # Errors
-    /// The daemon is being stopped.
     pub async fn writable(
         &self,
         environment: &BTreeMap<OsString, OsString>,
@@ -142,7 +127,6 @@ impl Known {
 pub struct Captured {
     /// What changed, in the order of paths.
     pub changes: Vec<Change>,
-    /// What changed and is not carried.
     pub left_out: Vec<LeftOut>,
     /// Branches that were made or moved, which are not carried either.
     pub branches: Vec<PlanBranch>,
@@ -171,4 +155,16 @@ impl SandboxError {
         let what = format!("{what} {}", path.display());
         move |source| Self::Io { what, source }
     }
+}
+
+/// Does something that blocks. *Cancel safety*: dropped half-way, it goes on to its end, and nobody hears of it.
+pub(super) async fn blocking<R: Send + 'static>(
+    work: impl FnOnce() -> Result<R, SandboxError> + Send + 'static,
+) -> Result<R, SandboxError> {
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| {
+        Err(SandboxError::Io {
+            what: "a step of the sandbox".to_owned(),
+            source: io::Error::other(error),
+        })
+    })
 }

@@ -11,7 +11,7 @@ use protocol::SandboxStrategy;
 
 use async_trait::async_trait;
 
-use super::contract::{Entrance, Sandbox, SandboxError, SandboxSpec, Strategy};
+use super::contract::{Entrance, Sandbox, SandboxError, SandboxSpec, Strategy, blocking};
 use super::fill::fill;
 use super::git_dir::{self, Seen};
 use super::layout::{Layout, check_places, copy_ignored_files, make_directory};
@@ -20,7 +20,6 @@ use super::removal::remove_tree;
 use super::repository::Repository;
 use super::surroundings::Surroundings;
 use super::whole::Whole;
-use super::work::blocking;
 use crate::RelPath;
 
 /// How many ignored directories are named to the user.
@@ -28,7 +27,6 @@ const NAMED_DIRECTORIES: usize = 8;
 
 #[derive(Clone, Debug)]
 pub(super) struct Copy {
-    /// The scratch space of all plans.
     pub(super) scratch: PathBuf,
     /// What no command may change: the scratch space, and what else is the daemon's.
     pub(super) guarded: Arc<[PathBuf]>,
@@ -40,55 +38,51 @@ impl Strategy for Copy {
         SandboxStrategy::Copy
     }
 
-    async fn create(&self, order: &SandboxSpec) -> Result<(), SandboxError> {
-        let (this, order) = (self.clone(), order.clone());
+    async fn create(&self, spec: &SandboxSpec) -> Result<(), SandboxError> {
+        let (this, spec) = (self.clone(), spec.clone());
         blocking(move || {
-            let made = this.make(&order);
+            let made = this.make(&spec);
             if made.is_err() {
                 // The first error is the one to be told.
-                drop(remove_tree(&order.directory));
+                drop(remove_tree(&spec.directory));
             }
             made
         })
         .await
     }
 
-    async fn open(&self, order: &SandboxSpec) -> Result<Arc<dyn Sandbox>, SandboxError> {
-        let (this, order) = (self.clone(), order.clone());
+    async fn open(&self, spec: &SandboxSpec) -> Result<Arc<dyn Sandbox>, SandboxError> {
+        let (this, spec) = (self.clone(), spec.clone());
         blocking(move || {
-            let layout = Layout {
-                directory: &order.directory,
-            };
+            let layout = Layout::of(&spec);
             let (root, temporary) = (layout.tree(), layout.temporary());
             let entrance = Entrance {
                 view: None,
                 write_below: vec![root.clone(), temporary.clone()],
-                kept_apart: kept_apart(&order, &this.guarded),
-                environment: Surroundings::of_command(order.plan, &root, &temporary),
+                kept_apart: kept_apart(&spec, &this.guarded),
+                environment: Surroundings::of_command(spec.plan, &root, &temporary),
                 root,
             };
-            let remarks = remarks(&order, &layout);
-            let opened = Whole::open(&order.base, &order.directory, &order.workspace, entrance, remarks)?;
+            let remarks = remarks(&spec, &layout);
+            let opened = Whole::open(&spec.base, &spec.directory, &spec.workspace, entrance, remarks)?;
             Ok(Arc::new(opened) as Arc<dyn Sandbox>)
         })
         .await
     }
 
-    async fn remove(&self, order: &SandboxSpec) -> Result<u64, SandboxError> {
-        let order = order.clone();
-        blocking(move || remove_sandbox(&order)).await
+    async fn remove(&self, spec: &SandboxSpec) -> Result<u64, SandboxError> {
+        let spec = spec.clone();
+        blocking(move || remove_sandbox(&spec)).await
     }
 }
 
 impl Copy {
-    fn make(&self, order: &SandboxSpec) -> Result<(), SandboxError> {
-        let layout = Layout {
-            directory: &order.directory,
-        };
-        check_places(order, &self.scratch).map_err(SandboxError::io("making", &order.directory))?;
-        fill_tree(order, &layout)?;
+    fn make(&self, spec: &SandboxSpec) -> Result<(), SandboxError> {
+        let layout = Layout::of(spec);
+        check_places(spec, &self.scratch).map_err(SandboxError::io("making", &spec.directory))?;
+        fill_tree(spec, &layout)?;
         let repository =
-            Repository::of(&order.workspace).map_err(SandboxError::io("reading", &order.workspace))?;
+            Repository::of(&spec.workspace).map_err(SandboxError::io("reading", &spec.workspace))?;
         let Some(repository) = repository else {
             return Ok(());
         };
@@ -101,7 +95,7 @@ impl Copy {
         let made = git_dir::make(&repository, &git, seen).map_err(SandboxError::io("making", &git))?;
         match made {
             Ok(()) => {
-                keep_objects(&repository, &git, order);
+                keep_objects(&repository, &git, spec);
                 Ok(())
             }
             Err(why) => {
@@ -114,39 +108,39 @@ impl Copy {
 
 /// Keeps the objects that a private git directory borrows. If the user's repository cannot be written, git inside works all
 /// the same, as long as nobody deletes what it needs.
-pub(super) fn keep_objects(repository: &Repository, git: &Path, order: &SandboxSpec) {
-    if let Err(error) = pinned::pin(repository, git, order) {
-        tracing::warn!(%error, plan = %order.plan, "the repository may drop objects that the sandbox needs");
+pub(super) fn keep_objects(repository: &Repository, git: &Path, spec: &SandboxSpec) {
+    if let Err(error) = pinned::pin(repository, git, spec) {
+        tracing::warn!(%error, plan = %spec.plan, "the repository may drop objects that the sandbox needs");
     }
 }
 
 /// Takes a sandbox away, and what kept its objects. How many bytes that freed.
-pub(super) fn remove_sandbox(order: &SandboxSpec) -> Result<u64, SandboxError> {
-    if let Err(error) = pinned::unpin(order) {
-        tracing::warn!(%error, plan = %order.plan, "refs below refs/tidelock run_id in the repository");
+pub(super) fn remove_sandbox(spec: &SandboxSpec) -> Result<u64, SandboxError> {
+    if let Err(error) = pinned::unpin(spec) {
+        tracing::warn!(%error, plan = %spec.plan, "refs below refs/tidelock stay in the repository");
     }
-    remove_tree(&order.directory).map_err(SandboxError::io("removing", &order.directory))
+    remove_tree(&spec.directory).map_err(SandboxError::io("removing", &spec.directory))
 }
 
 /// Makes the files of a copy or a worktree, and remembers them. Its tree may be there already, with a `.git` in it.
-pub(super) fn fill_tree(order: &SandboxSpec, layout: &Layout<'_>) -> Result<(), SandboxError> {
+pub(super) fn fill_tree(spec: &SandboxSpec, layout: &Layout<'_>) -> Result<(), SandboxError> {
     let tree = layout.tree();
     make_directory(&tree)?;
     make_directory(&layout.temporary())?;
-    let memory = fill(&order.base, &tree).map_err(SandboxError::io("filling", &tree))?;
-    copy_ignored_files(order, &tree)?;
+    let memory = fill(&spec.base, &tree).map_err(SandboxError::io("filling", &tree))?;
+    copy_ignored_files(spec, &tree)?;
     let kept = layout.memory();
     memory.save(&kept).map_err(SandboxError::io("writing", &kept))
 }
 
 /// What a command in a copy or a worktree sees, and must not reach.
-pub(super) fn kept_apart(order: &SandboxSpec, guarded: &[PathBuf]) -> Vec<PathBuf> {
-    guarded.iter().chain([&order.workspace]).cloned().collect()
+pub(super) fn kept_apart(spec: &SandboxSpec, guarded: &[PathBuf]) -> Vec<PathBuf> {
+    guarded.iter().chain([&spec.workspace]).cloned().collect()
 }
 
 /// What is to be said of a copy or a worktree.
-pub(super) fn remarks(order: &SandboxSpec, layout: &Layout<'_>) -> Vec<String> {
-    let directories = &order.ignored.directories;
+pub(super) fn remarks(spec: &SandboxSpec, layout: &Layout<'_>) -> Vec<String> {
+    let directories = &spec.ignored.directories;
     let names: Vec<String> = directories
         .iter()
         .take(NAMED_DIRECTORIES)

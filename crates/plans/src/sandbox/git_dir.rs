@@ -49,7 +49,6 @@ pub(super) type NoGit = String;
 /// Where things will be seen by those who use a private git directory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen<'a> {
-    /// The work tree.
     pub(super) root: &'a Path,
     /// The objects of the user's repository.
     pub(super) objects: &'a Path,
@@ -275,7 +274,6 @@ fn configure(from: &Path, to: &Path, root: &Path) -> io::Result<()> {
     fs::write(to, text)
 }
 
-/// A text in quotes, as git reads it.
 fn quoted(text: &[u8]) -> Vec<u8> {
     let mut quoted = vec![b'"'];
     for byte in text {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use protocol::{PlanId, SandboxStrategy};
 
-use super::contract::{Entrance, Sandbox, SandboxError, SandboxSpec, Strategy};
+use super::contract::{Entrance, Sandbox, SandboxError, SandboxSpec, Strategy, blocking};
 use super::copy::{fill_tree, kept_apart, remarks};
 use super::fill::copy_file;
 use super::git_dir::SETTINGS;
@@ -23,9 +23,7 @@ use super::removal::remove_tree;
 use super::repository::{Repository, is_absence};
 use super::surroundings::Surroundings;
 use super::whole::Whole;
-use super::work::blocking;
 
-/// What branches of sandboxes begin with.
 const BRANCHES: &str = "tidelock";
 
 const LOOKS_ONLY: &str =
@@ -34,7 +32,6 @@ const LOOKS_ONLY: &str =
 #[derive(Clone, Debug)]
 pub(super) struct GitWorktree {
     pub(super) git: GitProgram,
-    /// The scratch space of all plans.
     pub(super) scratch: PathBuf,
     /// What no command may change: the scratch space, and what else is the daemon's.
     pub(super) guarded: Arc<[PathBuf]>,
@@ -46,47 +43,45 @@ impl Strategy for GitWorktree {
         SandboxStrategy::GitWorktree
     }
 
-    async fn create(&self, order: &SandboxSpec) -> Result<(), SandboxError> {
-        let made = self.make(order).await;
+    async fn create(&self, spec: &SandboxSpec) -> Result<(), SandboxError> {
+        let made = self.make(spec).await;
         if made.is_err() {
             // The first error is the one to be told.
-            drop(self.remove(order).await);
+            drop(self.remove(spec).await);
         }
         made
     }
 
-    async fn open(&self, order: &SandboxSpec) -> Result<Arc<dyn Sandbox>, SandboxError> {
-        let (this, order) = (self.clone(), order.clone());
+    async fn open(&self, spec: &SandboxSpec) -> Result<Arc<dyn Sandbox>, SandboxError> {
+        let (this, spec) = (self.clone(), spec.clone());
         blocking(move || {
-            let layout = Layout {
-                directory: &order.directory,
-            };
+            let layout = Layout::of(&spec);
             let (root, temporary) = (layout.tree(), layout.temporary());
-            let administration = administration_of(&order)?;
-            let mut environment = Surroundings::of_command(order.plan, &root, &temporary);
+            let administration = administration_of(&spec)?;
+            let mut environment = Surroundings::of_command(spec.plan, &root, &temporary);
             environment.extend(settings());
             let entrance = Entrance {
                 view: None,
                 write_below: vec![root.clone(), temporary, administration],
-                kept_apart: kept_apart(&order, &this.guarded),
+                kept_apart: kept_apart(&spec, &this.guarded),
                 environment,
                 root,
             };
-            let mut remarks = remarks(&order, &layout);
+            let mut remarks = remarks(&spec, &layout);
             remarks.push(LOOKS_ONLY.to_owned());
-            let opened = Whole::open(&order.base, &order.directory, &order.workspace, entrance, remarks)?;
+            let opened = Whole::open(&spec.base, &spec.directory, &spec.workspace, entrance, remarks)?;
             Ok(Arc::new(opened) as Arc<dyn Sandbox>)
         })
         .await
     }
 
-    async fn remove(&self, order: &SandboxSpec) -> Result<u64, SandboxError> {
-        let directory = order.directory.clone();
+    async fn remove(&self, spec: &SandboxSpec) -> Result<u64, SandboxError> {
+        let directory = spec.directory.clone();
         let start = fs::read_to_string(start_file(&directory)).ok();
         let removed = directory.clone();
         let freed =
             blocking(move || remove_tree(&removed).map_err(SandboxError::io("removing", &removed))).await?;
-        let workspace = &order.workspace;
+        let workspace = &spec.workspace;
         if matches!(Repository::of(workspace), Ok(Some(_))) {
             // Only ours: `git worktree prune` would take others' too that happen not to be mounted.
             let tree = Layout {
@@ -102,20 +97,17 @@ impl Strategy for GitWorktree {
             if let Err(error) = self.git.run(workspace, &arguments).await {
                 tracing::debug!(%error, "git knew nothing of the worktree");
             }
-            self.remove_branch(workspace, order.plan, start.as_deref())
-                .await?;
+            self.remove_branch(workspace, spec.plan, start.as_deref()).await?;
         }
         Ok(freed)
     }
 }
 
 impl GitWorktree {
-    async fn make(&self, order: &SandboxSpec) -> Result<(), SandboxError> {
-        let layout = Layout {
-            directory: &order.directory,
-        };
-        check_places(order, &self.scratch).map_err(SandboxError::io("making", &order.directory))?;
-        let repository = repository_of(&order.workspace)?;
+    async fn make(&self, spec: &SandboxSpec) -> Result<(), SandboxError> {
+        let layout = Layout::of(spec);
+        check_places(spec, &self.scratch).map_err(SandboxError::io("making", &spec.directory))?;
+        let repository = repository_of(&spec.workspace)?;
         let head = repository
             .head()
             .map_err(SandboxError::io("reading", &repository.own))?;
@@ -123,25 +115,23 @@ impl GitWorktree {
             strategy: SandboxStrategy::GitWorktree,
             why: "the repository has no commit yet".to_owned(),
         })?;
-        make_directory(&order.directory)?;
-        let start = start_file(&order.directory);
+        make_directory(&spec.directory)?;
+        let start = start_file(&spec.directory);
         fs::write(&start, &head).map_err(SandboxError::io("writing", &start))?;
-        let (branch, tree) = (format!("{BRANCHES}/{}", order.plan), layout.tree());
+        let (branch, tree) = (format!("{BRANCHES}/{}", spec.plan), layout.tree());
         let mut arguments: Vec<&OsStr> = Vec::new();
         arguments.extend(["worktree", "add", "--quiet", "--no-checkout", "--no-track", "-b"].map(OsStr::new));
         arguments.extend([OsStr::new(&branch), tree.as_os_str(), OsStr::new(&head)]);
-        self.git.run(&order.workspace, &arguments).await?;
-        let order = order.clone();
+        self.git.run(&spec.workspace, &arguments).await?;
+        let spec = spec.clone();
         blocking(move || {
-            let layout = Layout {
-                directory: &order.directory,
-            };
+            let layout = Layout::of(&spec);
             // Git has just made it, and no command has been inside.
             let own = repository_of(&layout.tree())?;
-            let recorded = administration_file(&order.directory);
+            let recorded = administration_file(&spec.directory);
             fs::write(&recorded, own.own.as_os_str().as_bytes())
                 .map_err(SandboxError::io("writing", &recorded))?;
-            fill_tree(&order, &layout)?;
+            fill_tree(&spec, &layout)?;
             copy_index(&repository, &own)
         })
         .await
@@ -188,14 +178,14 @@ fn administration_file(directory: &Path) -> PathBuf {
 
 /// The directory of the repository that belongs to this worktree, which commands in it may write. What the tree itself says
 /// about it is not asked: its `.git` is a file like any other, and a command can make it name the user's own directory.
-fn administration_of(order: &SandboxSpec) -> Result<PathBuf, SandboxError> {
-    let recorded = administration_file(&order.directory);
-    let repository = repository_of(&order.workspace)?;
+fn administration_of(spec: &SandboxSpec) -> Result<PathBuf, SandboxError> {
+    let recorded = administration_file(&spec.directory);
+    let repository = repository_of(&spec.workspace)?;
     let worktrees = repository.common.join("worktrees");
     let found = match fs::read(&recorded) {
         Ok(path) => Some(PathBuf::from(OsString::from_vec(path))),
         // Worktrees of earlier versions have no record. The repository knows them too.
-        Err(error) if is_absence(&error) => named_by_repository(&worktrees, &order.directory)?,
+        Err(error) if is_absence(&error) => named_by_repository(&worktrees, &spec.directory)?,
         Err(error) => return Err(SandboxError::io("reading", &recorded)(error)),
     };
     let is_own = |path: &PathBuf| {
@@ -206,7 +196,7 @@ fn administration_of(order: &SandboxSpec) -> Result<PathBuf, SandboxError> {
         strategy: SandboxStrategy::GitWorktree,
         why: format!(
             "the repository no longer knows the worktree {}",
-            order.directory.display()
+            spec.directory.display()
         ),
     })
 }

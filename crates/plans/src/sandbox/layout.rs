@@ -10,7 +10,6 @@ use super::fill::copy_file;
 use super::repository::is_absence;
 use crate::{MODE_MASK, RelPath};
 
-/// The directory of one sandbox.
 #[derive(Clone, Debug)]
 pub(super) struct Layout<'a> {
     pub(super) directory: &'a Path,
@@ -23,7 +22,13 @@ pub(super) struct Layer {
     pub(super) work: PathBuf,
 }
 
-impl Layout<'_> {
+impl<'a> Layout<'a> {
+    pub(super) fn of(spec: &'a SandboxSpec) -> Self {
+        Self {
+            directory: &spec.directory,
+        }
+    }
+
     /// What the overlay on the base needs.
     pub(super) fn layer(&self) -> Layer {
         Layer::below(self.directory.to_owned())
@@ -35,7 +40,6 @@ impl Layout<'_> {
         Layer::below(self.directory.join("ignored").join(&name.as_str()[..32]))
     }
 
-    /// The same for a directory of the repository.
     pub(super) fn layer_of_git(&self, name: &str) -> Layer {
         Layer::below(self.directory.join("git-layers").join(name))
     }
@@ -116,13 +120,13 @@ fn same_permissions(from: &Path, to: &Path) -> io::Result<()> {
 }
 
 /// Copies the ignored files of the workspace into a tree. One that has gone meanwhile, or may not be read, is left behind.
-pub(super) fn copy_ignored_files(order: &SandboxSpec, to: &Path) -> Result<(), SandboxError> {
-    for path in &order.ignored.files {
+pub(super) fn copy_ignored_files(spec: &SandboxSpec, to: &Path) -> Result<(), SandboxError> {
+    for path in &spec.ignored.files {
         for directory in path.ancestors() {
             let place = to.join(directory.as_path());
             match fs::create_dir(&place) {
                 Ok(()) => {
-                    let original = order.workspace.join(directory.as_path());
+                    let original = spec.workspace.join(directory.as_path());
                     same_permissions(&original, &place)
                         .map_err(SandboxError::io("the permissions of", &place))?;
                 }
@@ -130,7 +134,7 @@ pub(super) fn copy_ignored_files(order: &SandboxSpec, to: &Path) -> Result<(), S
                 Err(error) => return Err(SandboxError::io("making", &place)(error)),
             }
         }
-        let (from, to) = (order.workspace.join(path.as_path()), to.join(path.as_path()));
+        let (from, to) = (spec.workspace.join(path.as_path()), to.join(path.as_path()));
         match copy_file(&from, &to) {
             Err(error) if is_absence(&error) || error.kind() == io::ErrorKind::PermissionDenied => {}
             copied => drop(copied.map_err(SandboxError::io("copying", &from))?),
@@ -140,8 +144,8 @@ pub(super) fn copy_ignored_files(order: &SandboxSpec, to: &Path) -> Result<(), S
 }
 
 /// A sandbox inside the workspace would contain itself, and one around it would be the workspace.
-pub(super) fn check_places(order: &SandboxSpec, scratch: &Path) -> io::Result<()> {
-    let (workspace, directory) = (&order.workspace, &order.directory);
+pub(super) fn check_places(spec: &SandboxSpec, scratch: &Path) -> io::Result<()> {
+    let (workspace, directory) = (&spec.workspace, &spec.directory);
     if !directory.starts_with(scratch) {
         return Err(io::Error::other(format!("it is not below {}", scratch.display())));
     }

@@ -61,7 +61,6 @@ impl Memory {
         self.files.extend(other.files);
     }
 
-    /// A file is gone.
     pub(super) fn forget(&mut self, path: &RelPath) {
         self.files.remove(path);
     }
@@ -72,7 +71,6 @@ impl Memory {
         self.files.len()
     }
 
-    /// Writes it into a file.
     pub(super) fn save(&self, path: &Path) -> io::Result<()> {
         let mut file = BufWriter::new(File::create(path)?);
         file.write_all(MAGIC)?;

@@ -7,7 +7,7 @@
 //! - `repository.rs`, `git_dir.rs`: the user's repository, and a private one that looks the same. `pinned.rs`: refs that keep
 //!   what the private one borrows. `commits.rs`: what was committed there.
 //! - `layout.rs`: where the parts of a sandbox are. `whole.rs`: what a copy and a worktree have in common. `ignoring.rs`:
-//!   what captures pass over. `work.rs`: work that blocks.
+//!   what captures pass over.
 //! - `fill.rs`, `removal.rs`: a tree is copied, a tree goes away. `surroundings.rs`: what a command may use outside.
 //!
 //! **Invariant:** what is written in a sandbox reaches neither the base, nor the workspace, nor another sandbox. Of the
@@ -39,7 +39,6 @@ mod scan;
 mod surroundings;
 mod upper;
 mod whole;
-mod work;
 
 pub use contract::{Captured, Entrance, Known, Sandbox, SandboxError, SandboxSpec, Strategy};
 pub use pick::Strategies;

@@ -21,7 +21,7 @@ use protocol::SandboxStrategy;
 
 use super::commits::made_inside;
 use super::compare::changes;
-use super::contract::{Captured, Entrance, Known, Sandbox, SandboxError, SandboxSpec, Strategy};
+use super::contract::{Captured, Entrance, Known, Sandbox, SandboxError, SandboxSpec, Strategy, blocking};
 use super::copy::{keep_objects, remove_sandbox};
 use super::git_dir::{self, LAYERED, Seen};
 use super::ignoring::Ignoring;
@@ -31,7 +31,6 @@ use super::removal::remove_tree;
 use super::repository::Repository;
 use super::surroundings::Surroundings;
 use super::upper::{Walk, walk};
-use super::work::blocking;
 use crate::{IgnoreRules, LeftOut, ReadBounds, RelPath, Tree, WhyLeftOut};
 
 /// How many names of a directory of the workspace are looked at to find out whether it was replaced.
@@ -42,7 +41,6 @@ const TERMINALS: &str = "/dev/pts";
 #[derive(Clone, Debug)]
 pub(super) struct Overlay {
     pub(super) processes: Processes,
-    /// The scratch space of all plans.
     pub(super) scratch: PathBuf,
     /// What no command may change: the scratch space, and what else is the daemon's.
     pub(super) guarded: Arc<[PathBuf]>,
@@ -52,7 +50,7 @@ pub(super) struct Overlay {
 /// An overlay that is open. Its view ends with it.
 #[derive(Debug)]
 struct OverlaySandbox {
-    order: SandboxSpec,
+    spec: SandboxSpec,
     view: View,
     tree: Tree,
     upper: Tree,
@@ -120,73 +118,71 @@ impl Strategy for Overlay {
         SandboxStrategy::Overlay
     }
 
-    async fn create(&self, order: &SandboxSpec) -> Result<(), SandboxError> {
-        let (this, order) = (self.clone(), order.clone());
+    async fn create(&self, spec: &SandboxSpec) -> Result<(), SandboxError> {
+        let (this, spec) = (self.clone(), spec.clone());
         blocking(move || {
-            let made = this.make(&order);
+            let made = this.make(&spec);
             if made.is_err() {
                 // The first error is the one to be told.
-                drop(remove_tree(&order.directory));
+                drop(remove_tree(&spec.directory));
             }
             made
         })
         .await
     }
 
-    async fn open(&self, order: &SandboxSpec) -> Result<Arc<dyn Sandbox>, SandboxError> {
-        let (this, owned) = (self.clone(), order.clone());
-        let (spec, layers) = blocking(move || this.view_of(&owned)).await?;
-        let view = self.processes.make_view(spec).await.map_err(SandboxError::View)?;
-        let order = order.clone();
+    async fn open(&self, spec: &SandboxSpec) -> Result<Arc<dyn Sandbox>, SandboxError> {
+        let (this, owned) = (self.clone(), spec.clone());
+        let (view, layers) = blocking(move || this.view_of(&owned)).await?;
+        let view = self.processes.make_view(view).await.map_err(SandboxError::View)?;
+        let spec = spec.clone();
         blocking(move || {
-            let opened = OverlaySandbox::of(order, view, layers)?;
+            let opened = OverlaySandbox::of(spec, view, layers)?;
             Ok(Arc::new(opened) as Arc<dyn Sandbox>)
         })
         .await
     }
 
-    async fn remove(&self, order: &SandboxSpec) -> Result<u64, SandboxError> {
-        let order = order.clone();
-        blocking(move || remove_sandbox(&order)).await
+    async fn remove(&self, spec: &SandboxSpec) -> Result<u64, SandboxError> {
+        let spec = spec.clone();
+        blocking(move || remove_sandbox(&spec)).await
     }
 }
 
 impl Overlay {
-    fn make(&self, order: &SandboxSpec) -> Result<(), SandboxError> {
-        let layout = Layout {
-            directory: &order.directory,
-        };
-        check_places(order, &self.scratch).map_err(SandboxError::io("making", &order.directory))?;
-        let place = order
+    fn make(&self, spec: &SandboxSpec) -> Result<(), SandboxError> {
+        let layout = Layout::of(spec);
+        check_places(spec, &self.scratch).map_err(SandboxError::io("making", &spec.directory))?;
+        let place = spec
             .directory
             .strip_prefix(&self.scratch)
-            .unwrap_or(&order.directory);
+            .unwrap_or(&spec.directory);
         for name in ["tmp", "objects"] {
             make_directory(&layout.lobby().join(place).join(name))?;
         }
-        layout.layer().make(&order.workspace)?;
-        copy_ignored_files(order, &layout.layer().upper)?;
-        for path in layered(order) {
-            let covered = layout.covered(&order.workspace.join(path.as_path()))?;
+        layout.layer().make(&spec.workspace)?;
+        copy_ignored_files(spec, &layout.layer().upper)?;
+        for path in layered(spec) {
+            let covered = layout.covered(&spec.workspace.join(path.as_path()))?;
             layout.layer_of(path).make(&covered)?;
         }
         let repository =
-            Repository::of(&order.workspace).map_err(SandboxError::io("reading", &order.workspace))?;
+            Repository::of(&spec.workspace).map_err(SandboxError::io("reading", &spec.workspace))?;
         match repository {
-            Some(repository) => Self::make_git(order, &layout, &repository),
+            Some(repository) => Self::make_git(spec, &layout, &repository),
             None => Ok(()),
         }
     }
 
     fn make_git(
-        order: &SandboxSpec,
+        spec: &SandboxSpec,
         layout: &Layout<'_>,
         repository: &Repository,
     ) -> Result<(), SandboxError> {
         let git = layout.git();
         make_directory(&git)?;
         let seen = Seen {
-            root: &order.workspace,
+            root: &spec.workspace,
             objects: &layout.objects(),
         };
         let made = git_dir::make(repository, &git, seen).map_err(SandboxError::io("making", &git))?;
@@ -194,7 +190,7 @@ impl Overlay {
             drop(remove_tree(&git));
             return fs::write(layout.no_git(), why).map_err(SandboxError::io("writing", &layout.no_git()));
         }
-        keep_objects(repository, &git, order);
+        keep_objects(repository, &git, spec);
         for name in LAYERED {
             if let Some(original) = repository.part(name) {
                 layout.layer_of_git(name).make(&original)?;
@@ -207,13 +203,13 @@ impl Overlay {
     /// commands may write: they are mounted over themselves, so that nothing in them can be written. The directories
     /// above them are mounted over themselves too, because a mount point cannot be renamed. So are those above the
     /// workspace.
-    fn guards(&self, order: &SandboxSpec) -> Vec<Mount> {
+    fn guards(&self, spec: &SandboxSpec) -> Vec<Mount> {
         let bind = |at: &Path| Mount::Bind {
             source: at.to_owned(),
             at: at.to_owned(),
         };
         let mut mounts: Vec<Mount> = Vec::new();
-        for place in self.guarded.iter().chain([&order.workspace]) {
+        for place in self.guarded.iter().chain([&spec.workspace]) {
             for above in self.surroundings.above(place).into_iter().map(bind) {
                 if !mounts.contains(&above) {
                     mounts.push(above);
@@ -233,25 +229,23 @@ impl Overlay {
     }
 
     /// What is mounted where. Everything that is found at a place is covered by what is mounted there later.
-    fn view_of(&self, order: &SandboxSpec) -> Result<(ViewSpec, Vec<LayeredDirectory>), SandboxError> {
-        let layout = Layout {
-            directory: &order.directory,
-        };
+    fn view_of(&self, spec: &SandboxSpec) -> Result<(ViewSpec, Vec<LayeredDirectory>), SandboxError> {
+        let layout = Layout::of(spec);
         let overlay = |lower: PathBuf, Layer { upper, work }: Layer, at: PathBuf| Mount::Overlay {
             lower: vec![lower],
             upper,
             work,
             at,
         };
-        let mut mounts = self.guards(order);
+        let mut mounts = self.guards(spec);
         mounts.push(overlay(
-            order.base.tree.clone(),
+            spec.base.tree.clone(),
             layout.layer(),
-            order.workspace.clone(),
+            spec.workspace.clone(),
         ));
         let mut layers = Vec::new();
-        for path in layered(order) {
-            let (original, layer) = (order.workspace.join(path.as_path()), layout.layer_of(path));
+        for path in layered(spec) {
+            let (original, layer) = (spec.workspace.join(path.as_path()), layout.layer_of(path));
             if !layer.upper.is_dir() {
                 continue;
             }
@@ -275,10 +269,10 @@ impl Overlay {
         if layout.git().is_dir() {
             mounts.push(Mount::Bind {
                 source: layout.git(),
-                at: order.workspace.join(".git"),
+                at: spec.workspace.join(".git"),
             });
             let repository =
-                Repository::of(&order.workspace).map_err(SandboxError::io("reading", &order.workspace))?;
+                Repository::of(&spec.workspace).map_err(SandboxError::io("reading", &spec.workspace))?;
             objects = repository
                 .as_ref()
                 .map(|repository| repository.common.join("objects"));
@@ -286,7 +280,7 @@ impl Overlay {
                 let layer = layout.layer_of_git(name);
                 let original = repository.as_ref().and_then(|repository| repository.part(name));
                 if let Some(original) = original.filter(|_| layer.upper.is_dir()) {
-                    mounts.push(overlay(original, layer, order.workspace.join(".git").join(name)));
+                    mounts.push(overlay(original, layer, spec.workspace.join(".git").join(name)));
                 }
             }
         }
@@ -300,36 +294,34 @@ impl Overlay {
             source,
             at: layout.objects(),
         }));
-        let root = order.workspace.clone();
+        let root = spec.workspace.clone();
         Ok((ViewSpec { mounts, root }, layers))
     }
 }
 
 /// The directories that get a layer of their own. Where the base has files of such a directory, the base counts.
-fn layered(order: &SandboxSpec) -> impl Iterator<Item = &RelPath> {
-    let is_free = |path: &&RelPath| order.base.manifest.below(path).next().is_none();
-    order.ignored.directories.iter().filter(is_free)
+fn layered(spec: &SandboxSpec) -> impl Iterator<Item = &RelPath> {
+    let is_free = |path: &&RelPath| spec.base.manifest.below(path).next().is_none();
+    spec.ignored.directories.iter().filter(is_free)
 }
 
 impl OverlaySandbox {
-    fn of(order: SandboxSpec, view: View, layers: Vec<LayeredDirectory>) -> Result<Self, SandboxError> {
-        let layout = Layout {
-            directory: &order.directory,
-        };
+    fn of(spec: SandboxSpec, view: View, layers: Vec<LayeredDirectory>) -> Result<Self, SandboxError> {
+        let layout = Layout::of(&spec);
         let root = view.root().as_fd().try_clone_to_owned();
-        let root = root.map_err(SandboxError::io("opening", &order.workspace))?;
+        let root = root.map_err(SandboxError::io("opening", &spec.workspace))?;
         let upper = layout.layer().upper;
         let upper = Tree::open(&upper).map_err(|error| SandboxError::io("opening", &upper)(error.into()))?;
         let remarks = fs::read_to_string(layout.no_git()).into_iter().collect();
         Ok(Self {
-            tree: Tree::of(root, order.workspace.clone()),
+            tree: Tree::of(root, spec.workspace.clone()),
             upper,
-            ignoring: Ignoring::of(&order.workspace),
+            ignoring: Ignoring::of(&spec.workspace),
             memory: Mutex::new(Memory::default()), // Guarded as said above.
             view,
             layers,
             remarks,
-            order,
+            spec,
         })
     }
 
@@ -374,13 +366,13 @@ impl Sandbox for OverlaySandbox {
     }
 
     fn entrance(&self) -> Entrance {
-        let (root, temporary) = (self.order.workspace.clone(), self.order.directory.join("tmp"));
+        let (root, temporary) = (self.spec.workspace.clone(), self.spec.directory.join("tmp"));
         Entrance {
             view: Some(self.view.clone()),
             write_below: vec![root.clone(), temporary.clone()],
             // It does not see the workspace and the scratch space, and what else is the daemon's it cannot write.
             kept_apart: Vec::new(),
-            environment: Surroundings::of_command(self.order.plan, &root, &temporary),
+            environment: Surroundings::of_command(self.spec.plan, &root, &temporary),
             root,
         }
     }
@@ -393,7 +385,7 @@ impl Sandbox for OverlaySandbox {
         let (walked, changed) = self.ignoring.during(&self.tree, |rules| {
             let walked = walk(Walk {
                 upper: &self.upper,
-                base: &self.order.base.manifest,
+                base: &self.spec.base.manifest,
                 known,
                 covered: &covered,
                 memory: &memory,
@@ -427,6 +419,6 @@ impl Sandbox for OverlaySandbox {
     fn is_current(&self) -> bool {
         self.layers
             .iter()
-            .all(|one| LowerMark::of(&self.order.workspace.join(one.path.as_path())) == one.lower)
+            .all(|one| LowerMark::of(&self.spec.workspace.join(one.path.as_path())) == one.lower)
     }
 }

@@ -39,9 +39,6 @@ impl Strategies {
     /// change. The environment is that of the user; of it, the home, the cache and the path count.
     ///
     /// *Cancel safety*: may be dropped at any time.
-    ///
-    /// # Errors
-    /// The directory cannot be made.
     pub async fn probe(
         processes: &Processes,
         directory: &Path,
@@ -95,9 +92,6 @@ impl Strategies {
 
     /// The strategy for a new sandbox: the one that is wanted, or the best that works. It looks at the workspace, so it
     /// blocks a little.
-    ///
-    /// # Errors
-    /// The wanted one does not work here, or not for this workspace.
     pub fn pick(
         &self,
         wanted: Option<SandboxStrategy>,

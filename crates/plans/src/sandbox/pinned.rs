@@ -23,7 +23,7 @@ const NOTE: &str = "pinned";
 const MOST: usize = 256;
 
 /// Makes refs for whatever the copied branches and tags in a private git directory name.
-pub(super) fn pin(repository: &Repository, private: &Path, order: &SandboxSpec) -> io::Result<()> {
+pub(super) fn pin(repository: &Repository, private: &Path, spec: &SandboxSpec) -> io::Result<()> {
     let mut tips: Vec<String> = repository.head()?.into_iter().collect();
     let mut others = loose(&private.join("refs"))?;
     others.extend(packed(&private.join("packed-refs"))?);
@@ -36,10 +36,10 @@ pub(super) fn pin(repository: &Repository, private: &Path, order: &SandboxSpec) 
     }
     // A daemon that dies before the plan is in the log leaves nothing else that knows of them.
     fs::write(
-        order.directory.join(NOTE),
+        spec.directory.join(NOTE),
         repository.common.as_os_str().as_bytes(),
     )?;
-    let directory = repository.common.join(name_of(&order.directory));
+    let directory = repository.common.join(name_of(&spec.directory));
     fs::create_dir_all(&directory)?;
     for (number, tip) in tips.iter().take(MOST).enumerate() {
         fs::write(directory.join(number.to_string()), format!("{tip}\n"))?;
@@ -48,11 +48,11 @@ pub(super) fn pin(repository: &Repository, private: &Path, order: &SandboxSpec) 
 }
 
 /// Takes the refs of a sandbox away. A repository that is gone has none.
-pub(super) fn unpin(order: &SandboxSpec) -> io::Result<()> {
-    let Some(repository) = Repository::of(&order.workspace)? else {
+pub(super) fn unpin(spec: &SandboxSpec) -> io::Result<()> {
+    let Some(repository) = Repository::of(&spec.workspace)? else {
         return Ok(());
     };
-    unpin_in(&repository.common, &name_of(&order.directory))
+    unpin_in(&repository.common, &name_of(&spec.directory))
 }
 
 /// Takes the refs of all sandboxes away that are in the directory of a plan which is not there.

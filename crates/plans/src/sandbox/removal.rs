@@ -18,9 +18,6 @@ const LONG_BYTES: usize = 2048;
 ///
 /// What an actor left may be directories that nobody may write, and an overlay's own that nobody may even read; they are
 /// ours all the same.
-///
-/// # Errors
-/// Something in it cannot be removed. The rest of it may be gone.
 pub fn remove_tree(root: &Path) -> io::Result<u64> {
     let (mut freed, mut raised) = (0, 0);
     // A directory is met twice: to look into it, and when it is empty.

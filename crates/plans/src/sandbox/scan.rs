@@ -43,7 +43,6 @@ pub(super) struct Scanned {
 struct Part {
     scanned: Scanned,
     directories: Vec<RelPath>,
-    /// Not known, and not judged yet.
     new: Vec<(RelPath, FileKind)>,
 }
 
@@ -199,7 +198,7 @@ impl Scanner<'_> {
         Ok(())
     }
 
-    /// RootChecks at one path; without a stat it is a directory.
+    /// Looks at one path; without a stat it is a directory.
     fn visit(&self, path: RelPath, stat: Option<FileStat>, part: &mut Part) -> io::Result<()> {
         let kind = stat.map_or(FileKind::Directory, |stat| stat.kind);
         match (kind, self.known.get(&path)) {
@@ -217,7 +216,6 @@ impl Scanner<'_> {
         Ok(())
     }
 
-    /// RootChecks at a file or a symlink.
     fn look(
         &self,
         path: RelPath,

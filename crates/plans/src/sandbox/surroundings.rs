@@ -22,7 +22,6 @@ const CACHE: &str = ".cache";
 /// A program that keeps caches and sessions beside its settings. Only what is named here can be written: settings, hooks,
 /// plug-ins and installed programs are code that runs later, outside of every sandbox.
 struct Program {
-    /// Where it keeps them, below the home.
     home: &'static str,
     variable: Option<&'static str>,
     /// What is there, below the home, if the program is used here. Nothing is made for a program that is not.
@@ -158,7 +157,6 @@ impl Surroundings {
         found
     }
 
-    /// What is added to the environment of a command.
     pub(super) fn of_command(plan: PlanId, root: &Path, temporary: &Path) -> BTreeMap<OsString, OsString> {
         let mut added = BTreeMap::from([
             ("TMPDIR".into(), temporary.as_os_str().to_owned()),

@@ -22,16 +22,13 @@ const OPAQUE: &str = "user.overlay.opaque";
 /// What decides whether a path that is not known is passed over; the path, and whether it is a directory.
 pub(super) type IsIgnored<'a> = dyn FnMut(&RelPath, bool) -> io::Result<bool> + 'a;
 
-/// What a walk needs to know.
 pub(super) struct Walk<'a> {
     pub(super) upper: &'a Tree,
-    /// What is in the base that lies below it.
     pub(super) base: &'a Arc<Manifest>,
     /// What is known. It should be on the same base; on another one, every path has to be looked at.
     pub(super) known: &'a Known,
     /// Places where something else is mounted. They are not looked into.
     pub(super) covered: &'a [RelPath],
-    /// What was read before.
     pub(super) memory: &'a Memory,
     pub(super) bounds: &'a ReadBounds,
     pub(super) is_ignored: &'a mut IsIgnored<'a>,
@@ -62,7 +59,6 @@ enum Layer {
     Nothing,
 }
 
-/// Walks the upper layer.
 pub(super) fn walk(mut walk: Walk<'_>) -> io::Result<Walked> {
     let mut walked = Walked::default();
     let mut pending = vec![Pending {
@@ -145,7 +141,7 @@ pub(super) fn is_linked_repository(tree: &Tree, path: &RelPath) -> bool {
 }
 
 impl Walk<'_> {
-    /// RootChecks at one path. A directory is still to be walked.
+    /// Looks at one path. A directory is still to be walked.
     fn visit(
         &mut self,
         path: RelPath,

@@ -13,7 +13,6 @@ use super::memory::Memory;
 use super::scan::scan;
 use crate::{Base, IgnoreRules, ReadBounds, Tree};
 
-/// Such a sandbox, open.
 #[derive(Debug)]
 pub(super) struct Whole {
     /// Held so that the image stays: a later sandbox of the same base wants it.

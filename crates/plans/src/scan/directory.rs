@@ -44,7 +44,6 @@ pub(crate) struct ScannedDirectory {
     pub(crate) links: Vec<FoundLink>,
 }
 
-/// A file that is part of the tree.
 #[derive(Debug)]
 pub(crate) struct FoundFile {
     pub(crate) path: RelPath,

@@ -26,7 +26,6 @@ pub(super) struct Walk<'a> {
     own: &'a [(u64, u64)],
 }
 
-/// What one thread has found.
 #[derive(Debug, Default)]
 pub(super) struct WalkResult {
     pub(super) directories: Vec<ScannedDirectory>,
@@ -44,7 +43,6 @@ pub(super) struct WalkResult {
     failure: Option<io::Error>,
 }
 
-/// Everything that a scan found.
 #[derive(Debug)]
 pub(crate) struct Scan {
     /// All directories that are part of the tree, in no order.
@@ -61,7 +59,6 @@ pub(crate) struct Scan {
     pub(crate) root: OwnedFd,
 }
 
-/// A scan did not come to its end.
 #[derive(Debug)]
 pub(crate) enum ScanError {
     Cancelled,
@@ -133,7 +130,6 @@ pub(crate) fn scan(
 }
 
 impl Walk<'_> {
-    /// Whether a directory is one of ours.
     pub(super) fn is_own(&self, stat: &Stat) -> bool {
         self.own.contains(&(stat.st_dev, stat.st_ino))
     }
@@ -191,7 +187,6 @@ fn gone_or(error: io::Error) -> ScanError {
     }
 }
 
-/// Whether the path still leads to what was scanned.
 fn is_still_there(workspace: &Path, root: &OwnedFd) -> bool {
     let same = |at: Stat, opened: Stat| (at.st_dev, at.st_ino) == (opened.st_dev, opened.st_ino);
     let opened = rustix::fs::fstat(root);

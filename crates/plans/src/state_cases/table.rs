@@ -4,7 +4,7 @@ use protocol::{ChangesetId, CheckState, PlanId, PlanState};
 
 use super::{BEFORE, NOW, OTHER, STATES, With, actor, prepared, running};
 use crate::state::{self, Extent, Step};
-use crate::{Attempt, PlanError, Record, Unapplied};
+use crate::{Attempt, PlanError, PlanRecord, Unapplied};
 
 /// The steps that can be refused, and what becomes of each by state: the next state, or why it is refused. `=` means that
 /// nothing happens.
@@ -73,18 +73,18 @@ const TABLE: &[(With, &str)] = &[
     ),
 ];
 
-fn do_step(step: &str, plan: PlanId, record: &Record) -> Step {
+fn do_step(step: &str, plan: PlanId, record: &PlanRecord) -> Step {
     let by = actor("ann");
-    let silently = |next: Record| (next, Vec::new());
+    let silently = |next: PlanRecord| (next, Vec::new());
     match step {
         "may_work" => state::may_work(plan, record).map(|()| silently(record.clone())),
-        "start_changeset" => state::start_changeset(plan, record, ChangesetId::generate(), (&by, "why"), NOW),
+        "start_changeset" => state::start_changeset(plan, record, ChangesetId::generate(), &by, "why", NOW),
         "record" => {
             let extent = Extent {
                 files: 1,
                 fingerprint: OTHER,
             };
-            state::record(plan, record, &by, (2, extent), NOW)
+            state::record(plan, record, &by, 2, extent, NOW)
         }
         "enter" => state::command_started(plan, record, running("new", "shell"), NOW),
         "enter_check" => state::command_started(plan, record, running("new", state::CHECK_TOOL), NOW),
@@ -94,13 +94,12 @@ fn do_step(step: &str, plan: PlanId, record: &Record) -> Step {
         "apply" => state::begin_landing(plan, record, Attempt::Apply, "new", NOW).map(silently),
         "undo" => state::begin_landing(plan, record, Attempt::Undo, "new", NOW).map(silently),
         "refresh" => state::begin_landing(plan, record, Attempt::Refresh, "new", NOW).map(silently),
-        "check_started" => state::check_started(plan, record, ("make", "new"), &by, NOW),
+        "check_started" => state::check_started(plan, record, "make", "new", &by, NOW),
         other => panic!("there is no step {other}"),
     }
 }
 
-/// What became of a step, in one word.
-fn verdict(step: &str, before: &Record, outcome: &Step) -> String {
+fn verdict(step: &str, before: &PlanRecord, outcome: &Step) -> String {
     match outcome {
         Ok((next, said)) => {
             if step != "may_work" && *next == *before && said.is_empty() {

@@ -122,7 +122,6 @@ fn own(open: impl AsFd, (user, group): (u32, u32)) -> Result<Owned, Errno> {
     }
 }
 
-/// Reads something whose size is not known.
 fn sized(read: impl Fn(&mut [u8]) -> Result<usize, Errno>) -> Result<Vec<u8>, Errno> {
     for bytes in [USUAL_BYTES, LIMIT_BYTES] {
         let mut buffer = vec![0; bytes];

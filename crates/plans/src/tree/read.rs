@@ -36,9 +36,6 @@ pub struct ReadBounds {
 
 impl ReadBounds {
     /// Whether it may go on.
-    ///
-    /// # Errors
-    /// The scope is cancelled.
     pub(crate) fn check(&self) -> io::Result<()> {
         match self.scope.cause() {
             None => Ok(()),
@@ -50,9 +47,6 @@ impl ReadBounds {
 impl Tree {
     /// What is at a path; `None` if the tree has nothing there, also because something on the way is missing, a file, or a
     /// symlink. A file is read whole, for its hash.
-    ///
-    /// # Errors
-    /// It is a pipe, a socket or a device, or it cannot be read.
     pub fn entry(&self, path: &RelPath) -> Result<Option<Entry>, TreeError> {
         Ok(self.look(path)?.map(|(entry, _)| entry))
     }
@@ -111,9 +105,6 @@ impl Tree {
     }
 
     /// What the file system says of a path; `None` as for [`entry`](Self::entry).
-    ///
-    /// # Errors
-    /// It cannot be asked.
     pub fn stat(&self, path: &RelPath) -> Result<Option<FileStat>, TreeError> {
         let found = self.parent(path).and_then(|(directory, name)| {
             statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW)
@@ -127,9 +118,6 @@ impl Tree {
     }
 
     /// A regular file, open for reading. A pipe does not hold it up.
-    ///
-    /// # Errors
-    /// It is not there, is not a regular file, or must not be read.
     pub fn open_file(&self, path: &RelPath) -> Result<File, TreeError> {
         let (directory, name) = self.parent(path)?;
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -186,9 +174,6 @@ impl Tree {
     }
 
     /// Where a symlink points.
-    ///
-    /// # Errors
-    /// It is not there or not a symlink.
     pub fn link_target(&self, path: &RelPath) -> Result<LinkTarget, TreeError> {
         let (directory, name) = self.parent(path)?;
         let target = readlinkat(&directory, name, Vec::new())
@@ -198,9 +183,6 @@ impl Tree {
 
     /// What is in a directory, or in the root: names and kinds, in no order. The names are as they are; not every one of
     /// them can be part of a [`RelPath`].
-    ///
-    /// # Errors
-    /// It is not there, not a directory, or cannot be read.
     pub fn list(&self, directory: Option<&RelPath>) -> Result<Vec<(OsString, FileKind)>, TreeError> {
         let open = self.directory(directory)?;
         let failed = |error: Errno| match directory {

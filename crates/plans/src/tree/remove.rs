@@ -20,18 +20,12 @@ const ROUNDS: u32 = 8;
 
 impl Tree {
     /// Removes a file, a symlink, anything else that is not a directory, or an empty directory.
-    ///
-    /// # Errors
-    /// It is not there, or is a directory that is not empty.
     pub fn remove(&self, path: &RelPath) -> Result<(), TreeError> {
         let (directory, name) = self.parent(path)?;
         remove_at(&directory, name).map_err(|error| TreeError::of("remove", path, error))
     }
 
     /// Removes an empty directory, and nothing else.
-    ///
-    /// # Errors
-    /// It is not there, not a directory, or not empty.
     pub fn remove_directory(&self, path: &RelPath) -> Result<(), TreeError> {
         let (directory, name) = self.parent(path)?;
         unlinkat(&directory, name, AtFlags::REMOVEDIR).map_err(|error| TreeError::of("remove", path, error))
@@ -39,9 +33,6 @@ impl Tree {
 
     /// Removes what is at a path, whatever it is and whatever is in it. Nothing there is no error. What symlinks in it
     /// point to is left alone.
-    ///
-    /// # Errors
-    /// It cannot be removed, or somebody keeps on filling it.
     pub fn remove_all(&self, path: &RelPath) -> Result<(), TreeError> {
         let (directory, name) = match self.parent(path) {
             Err(TreeError::NotFound { .. }) => return Ok(()),

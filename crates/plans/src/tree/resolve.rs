@@ -49,9 +49,6 @@ impl AsFd for Directory<'_> {
 
 impl Tree {
     /// The tree at a path of the system. Symlinks on the way to it are followed, as everywhere; it is the root that counts.
-    ///
-    /// # Errors
-    /// There is no directory.
     pub fn open(path: &Path) -> Result<Self, TreeError> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = open(path, flags, Mode::empty()).map_err(|error| TreeError::Root {
@@ -103,9 +100,6 @@ impl Tree {
     }
 
     /// What the file system says of the root.
-    ///
-    /// # Errors
-    /// It cannot be asked.
     pub fn root_stat(&self) -> Result<FileStat, TreeError> {
         fstat(&self.root)
             .map(FileStat::from)
@@ -116,9 +110,6 @@ impl Tree {
     }
 
     /// The tree below one of its directories.
-    ///
-    /// # Errors
-    /// There is no directory.
     pub fn below(&self, directory: &RelPath) -> Result<Self, TreeError> {
         let root = self
             .walk(directory, OFlags::PATH | OFlags::DIRECTORY)

@@ -7,9 +7,6 @@ use eventlog::{hole_end, is_zero};
 
 pub trait ContentSink: Write {
     /// So many zeros, which need not be written.
-    ///
-    /// # Errors
-    /// They cannot be taken.
     fn hole(&mut self, bytes: u64) -> io::Result<()>;
 }
 

@@ -13,9 +13,6 @@ impl Tree {
     /// disk that their directory is in. Without a journal it does not use the number of a removed file again for some
     /// minutes, and on the way to a free number it looks at all that were removed there lately, for every new file: after a
     /// few thousand of them, to make a file takes fifty times as long. In a directory elsewhere none were removed.
-    ///
-    /// # Errors
-    /// The file system knows nothing of the kind. Nothing else depends on it.
     pub(crate) fn spread_directories(&self) -> io::Result<()> {
         let root = self.directory(None)?;
         let flags = ioctl_getflags(&root)?;

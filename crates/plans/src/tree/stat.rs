@@ -4,7 +4,6 @@ use rustix::fs::{FileType, Stat};
 
 use crate::MODE_MASK;
 
-/// What kind of thing is at a path.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum FileKind {
     File,
@@ -27,7 +26,6 @@ pub struct FileStat {
     pub modified_ns: i128,
     /// When anything about it was last changed.
     pub changed_ns: i128,
-    /// The file system that it is on.
     pub device: u64,
     pub inode: u64,
     pub links: u64,

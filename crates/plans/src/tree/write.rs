@@ -40,9 +40,6 @@ impl Tree {
     }
 
     /// Makes a directory and those that it is in, as far as they are missing.
-    ///
-    /// # Errors
-    /// Something else is in the way.
     pub fn make_directories(&self, directory: &RelPath) -> Result<(), TreeError> {
         for path in directory.ancestors().chain([directory.clone()]) {
             let (parent, name) = self.parent(&path)?;
@@ -69,9 +66,6 @@ impl Tree {
     }
 
     /// Makes one directory.
-    ///
-    /// # Errors
-    /// Something is there, or what it should be in is not.
     pub fn make_directory(&self, path: &RelPath) -> Result<(), TreeError> {
         let (directory, name) = self.parent(path)?;
         let failed = |error| TreeError::of("make the directory", path, error);
@@ -84,9 +78,6 @@ impl Tree {
 
     /// Writes a file, and says what it is now. It is written beside and renamed into place: a reader sees the old one or
     /// the new one, whole, and hard links of the old one are not written. A symlink is replaced, not followed.
-    ///
-    /// # Errors
-    /// The directory that it is in is not there, a directory is in its place, or it cannot be written.
     pub fn write(&self, path: &RelPath, mut content: impl Read, mode: u32) -> Result<Entry, TreeError> {
         self.write_by(path, mode, |to| io::copy(&mut content, to).map(drop))
     }
@@ -147,9 +138,6 @@ impl Tree {
     }
 
     /// Makes a symlink.
-    ///
-    /// # Errors
-    /// Something is there, or what it should be in is not.
     pub fn symlink(&self, path: &RelPath, target: &LinkTarget) -> Result<(), TreeError> {
         let (directory, name) = self.parent(path)?;
         symlinkat(OsStr::from_bytes(&target.0), &directory, name)
@@ -157,9 +145,6 @@ impl Tree {
     }
 
     /// Sets the permissions of a file or directory. Those of a symlink cannot be set.
-    ///
-    /// # Errors
-    /// It is not there, or is a symlink.
     pub fn set_mode(&self, path: &RelPath, mode: u32) -> Result<(), TreeError> {
         let (directory, name) = self.parent(path)?;
         // Opened as a place and not for reading, so that permissions that forbid reading can be taken back.
@@ -178,17 +163,11 @@ impl Tree {
     }
 
     /// Renames, unless something is at the new path.
-    ///
-    /// # Errors
-    /// It is not there, or something is at the new path.
     pub fn rename_noreplace(&self, from: &RelPath, to: &RelPath) -> Result<(), TreeError> {
         self.rename_into(from, self, to, RenameFlags::NOREPLACE)
     }
 
     /// Exchanges two paths: in one step, or in three where the file system cannot do that. Both must be there.
-    ///
-    /// # Errors
-    /// One of them is not there.
     pub fn exchange(&self, one: &RelPath, other: &RelPath) -> Result<(), TreeError> {
         match self.rename_into(one, self, other, RenameFlags::EXCHANGE) {
             Err(TreeError::CannotExchange { .. }) => {}
@@ -240,9 +219,6 @@ impl Tree {
     }
 
     /// Waits until the names in a directory, or in the root, are on the disk.
-    ///
-    /// # Errors
-    /// It is not there, or the disk fails.
     pub fn sync_directory(&self, directory: Option<&RelPath>) -> Result<(), TreeError> {
         let open = self.directory(directory)?;
         sync(&open).map_err(|error| match directory {

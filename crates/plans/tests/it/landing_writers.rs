@@ -142,7 +142,7 @@ impl PlansInner {
                     open.write_all(text.as_bytes()).unwrap();
                 }
             }
-            // A landing has it in its run for an instant. It may come more than once while this is looked at.
+            // A landing has it in its hands for an instant. It may come more than once while this is looked at.
             for _ in 0..LOOKS {
                 let begun = Instant::now();
                 while !self.is_somewhere(&at, file, number) {

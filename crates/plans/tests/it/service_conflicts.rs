@@ -190,7 +190,7 @@ async fn a_refresh_brings_the_workspace_in_and_keeps_the_work() {
 #[tokio::test(flavor = "multi_thread")]
 async fn one_changeset_of_an_applied_plan_is_taken_back_and_the_rest_stays() {
     let kit = Kit::repository(SCRIPT).await;
-    let plan = kit.plan("two run").await;
+    let plan = kit.plan("two stay").await;
     kit.run(plan, "ann", "sed -i s/one/ONE/ a.txt").await;
     kit.run(plan, "bob", "sed -i s/five/FIVE/ a.txt; echo n > n.txt")
         .await;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use eventlog::{Log, SqliteOptions};
 use kernel::{Clock, SystemClock};
 use plans::{
-    Actor, ApplyRequest, ChangeFiles, CommandRun, FileOperation, LandingOutcome, LandingSteps, NewCommandRun,
+    Actor, ApplyRequest, Attribution, ChangeFiles, CommandRun, FileOperation, LandingOutcome, LandingSteps,
     NewPlan, Plan, PlanOrigin, Plans, PlansOptions, PlansSettings, Run, UndoRequest,
 };
 use process::{
@@ -172,7 +172,7 @@ impl Kit {
     }
 
     pub(crate) async fn begin_command(&self, plan: PlanId, by: &str, line: &str) -> CommandRun {
-        let new = NewCommandRun {
+        let new = Attribution {
             actor: actor(by),
             tool: "shell".to_owned(),
             reason: line.to_owned(),

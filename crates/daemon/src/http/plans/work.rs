@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use http::StatusCode;
-use plans::{FileOperation, NewChangeset, PlanError};
+use plans::{Attribution, FileOperation, PlanError};
 use protocol::{ChangeFiles, ChangesetId, ChangesetList, FilesChanged, PlanId, StartChangeset};
 
 use super::problems;
@@ -86,7 +86,7 @@ pub(crate) async fn start_changeset(
     Actor(actor): Actor,
     body::OptionalJson(request): body::OptionalJson<StartChangeset>,
 ) -> Result<(StatusCode, Json<protocol::Changeset>), Problem> {
-    let new = NewChangeset {
+    let new = Attribution {
         actor: actor.into(),
         tool: tool_of(request.tool)?,
         reason: reason_of(request.reason)?,

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use eventlog::{BlobId, Log, SqliteOptions};
 use jobs::{Outcome, OutputError, Verdict};
 use kernel::{CancellationToken, Cause, SystemClock};
-use plans::{Changeset, CommandRun, Entrance, NewCommandRun, PlanError};
+use plans::{Attribution, Changeset, CommandRun, Entrance, PlanError};
 use process::{KeeperProgram, Processes, ProcessesOptions, Tasks};
 use protocol::{BootId, HomeId, JobChannel, PlanId};
 use serde_json::{Value, json};
@@ -164,8 +164,8 @@ pub(super) struct FakeSandboxes {
 
 #[async_trait]
 impl Sandboxes for FakeSandboxes {
-    async fn enter(&self, plan: PlanId, stay: NewCommandRun) -> Result<CommandRun, PlanError> {
-        let NewCommandRun {
+    async fn enter(&self, plan: PlanId, stay: Attribution) -> Result<CommandRun, PlanError> {
+        let Attribution {
             actor,
             tool,
             reason,

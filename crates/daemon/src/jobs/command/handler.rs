@@ -8,7 +8,7 @@ use std::sync::Arc;
 use eventlog::{BlobError, BlobId, Log};
 use jobs::{Outcome, Verdict, Work};
 use kernel::{Clock, Scope};
-use plans::{Entrance, NewCommandRun};
+use plans::{Attribution, Entrance};
 use process::{Confinement, Enforcement, Processes, Spec, StandardError, StopPlan, landlock_support};
 
 use super::super::environments::Environments;
@@ -184,7 +184,7 @@ impl CommandHandler {
         order: &Order,
         sink: &impl Sink,
     ) -> Outcome {
-        let stay = NewCommandRun {
+        let stay = Attribution {
             actor: order.submitted_by.as_str().into(),
             tool: order.tool.name().to_owned(),
             reason: order.reason.clone(),

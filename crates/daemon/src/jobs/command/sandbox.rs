@@ -9,7 +9,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jobs::{Outcome, Verdict};
 use kernel::{Clock, Deadline, Scope};
-use plans::{Changeset, CommandRun, Entrance, NewCommandRun, PlanError, Plans};
+use plans::{Attribution, Changeset, CommandRun, Entrance, PlanError, Plans};
 use protocol::PlanId;
 use serde_json::{Map, Value, json};
 
@@ -23,7 +23,7 @@ const TRY_AGAIN: Duration = Duration::from_millis(100);
 #[async_trait]
 pub(crate) trait Sandboxes: Send + Sync + std::fmt::Debug {
     /// A command is about to run in the sandbox of a plan.
-    async fn enter(&self, plan: PlanId, stay: NewCommandRun) -> Result<CommandRun, PlanError>;
+    async fn enter(&self, plan: PlanId, stay: Attribution) -> Result<CommandRun, PlanError>;
 
     /// Nothing of it runs any more. The changeset with what it changed, if it changed anything.
     async fn leave(&self, stay: &CommandRun) -> Result<Option<Changeset>, PlanError>;
@@ -31,7 +31,7 @@ pub(crate) trait Sandboxes: Send + Sync + std::fmt::Debug {
 
 #[async_trait]
 impl Sandboxes for Plans {
-    async fn enter(&self, plan: PlanId, stay: NewCommandRun) -> Result<CommandRun, PlanError> {
+    async fn enter(&self, plan: PlanId, stay: Attribution) -> Result<CommandRun, PlanError> {
         Self::begin_command(self, plan, stay).await
     }
 
@@ -80,7 +80,7 @@ impl SandboxAccess {
     pub(super) async fn enter(
         &self,
         place: &PlanPlace,
-        stay: NewCommandRun,
+        stay: Attribution,
         patience: Patience<'_>,
     ) -> Result<CommandRun, Outcome> {
         let Ok(plan) = place.id.parse() else {

@@ -9,23 +9,10 @@ use super::changesets::mode;
 /// A write that cannot be understood.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum BadOperation {
-    /// The path cannot be one.
-    Path {
-        /// The field that has it.
-        field: &'static str,
-        /// Why.
-        bad: BadPath,
-    },
-    /// Another field.
-    Field {
-        /// Its name.
-        field: &'static str,
-        /// What is wrong with it.
-        why: &'static str,
-    },
+    Path { field: &'static str, bad: BadPath },
+    Field { field: &'static str, why: &'static str },
 }
 
-/// What is at a path of a sandbox, for the wire.
 pub(crate) fn file_to_wire(path: &str, found: FileFound) -> protocol::PlanFile {
     let mut file = protocol::PlanFile {
         path: path.to_owned(),

@@ -6,8 +6,6 @@ use plans::{Conflict, LandingOutcome, OutcomePath, PlanError, Plans};
 use super::{several, words};
 
 /// What an attempt came to.
-///
-/// *Cancel safety*: it only reads.
 pub(crate) async fn outcome_to_wire(
     plans: &Plans,
     machines: &Machines,

@@ -1,6 +1,6 @@
 //! A plan as the log has it, and as the wire has it.
 
-use eventlog::Version;
+use eventlog::{Sequence, Version};
 use plans::{Entry, FileFound, FileOperation, OutcomePath, SeenFile};
 use serde_json::{Value, json};
 
@@ -42,13 +42,14 @@ fn plan(state: &str) -> Plan {
     Plan {
         id: PLAN.parse().unwrap(),
         version: Version::from_u64(9),
+        last_sequence: Sequence::START,
         record: serde_json::from_value(record).unwrap(),
     }
 }
 
 #[test]
 fn a_plan_is_told_whole() {
-    let around = Around {
+    let context = PlanContext {
         machine: None,
         sandbox_root: "/sandbox".to_owned(),
         children: vec!["plan_1".to_owned()],
@@ -79,7 +80,7 @@ fn a_plan_is_told_whole() {
         "left_out": [{ "path": "vendored", "why": "repository" }],
         "notice": "look",
     });
-    let told = serde_json::to_value(to_wire(&plan("sealed"), around)).unwrap();
+    let told = serde_json::to_value(to_wire(&plan("sealed"), context)).unwrap();
     assert_eq!(told, expected);
 }
 

@@ -14,7 +14,6 @@ pub(super) fn check_state_text(state: CheckState) -> &'static str {
     }
 }
 
-/// What kind of change it is.
 pub(crate) fn kind_name(kind: ChangeKind) -> &'static str {
     match kind {
         ChangeKind::Create => "create",

@@ -77,9 +77,6 @@ pub(crate) fn rescued_list_to_wire(list: &RescuedList) -> protocol::RescuedList 
     }
 }
 
-/// The workspace that a directory is in, if there is one.
-///
-/// *Cancel safety*: it only reads.
 pub(crate) async fn workspace_of(plans: &Plans, directory: &Path) -> Result<Option<Workspace>, PlanError> {
     // A directory that is not there may still have been one.
     let given = directory.to_owned();

@@ -46,7 +46,6 @@ fn refused(path: &RelPath, why: impl Into<String>) -> PlanError {
     }
 }
 
-/// What the tree says, in our words.
 fn said(path: &RelPath) -> impl Fn(TreeError) -> PlanError + '_ {
     move |error| match error.kind() {
         std::io::ErrorKind::NotFound => PlanError::FileNotFound {

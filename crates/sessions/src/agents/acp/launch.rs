@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use kernel::{Clock, Deadline, Scope};
 use lifecycle::{AfterCrash, Failure, Launch, LaunchFailure, LifecycleSettings, ServerGeneration, ServerKey};
-use plans::{CommandRun, NewCommandRun};
+use plans::{Attribution, CommandRun};
 use process::{Child, Confinement, Limits, Processes, Spec, StandardError, StopPlan, Tasks};
 use protocol::TurnError;
 use serde_json::json;
@@ -79,7 +79,7 @@ impl Launch for SharedLauncher {
             return Err(Failure::new("its turn is over"));
         };
         site.note(|left| left.tried = true);
-        let new = NewCommandRun {
+        let new = Attribution {
             actor: Arc::clone(&site.actor),
             tool: launcher.settings.name.clone(),
             reason: site.reason.clone(),

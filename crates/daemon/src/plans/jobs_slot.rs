@@ -1,7 +1,7 @@
-//! Jobs, for those that are made before them.
+//! The jobs, for services that are made before them.
 //!
-//! The service of jobs is given its handlers when it is opened, and some of them have to ask it for something. So they
-//! hold the place where it will be. They do not keep it alive: who holds [`LateJobs`] does.
+//! The jobs service gets its handlers when it is opened, and some handlers have to call it. So they hold the slot that it
+//! will be put into. They don't keep the service alive: the holder of [`JobsSlot`] does.
 
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -10,23 +10,22 @@ use kernel::Scope;
 use plans::Plans;
 use process::Tasks;
 
-/// The jobs, once they are there.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct LateJobs {
-    place: Arc<OnceLock<Jobs>>,
+pub(crate) struct JobsSlot {
+    jobs: Arc<OnceLock<Jobs>>,
 }
 
-impl LateJobs {
+impl JobsSlot {
     /// Puts them there. The first ones stay.
     pub(crate) fn fill(&self, jobs: &Jobs) {
-        drop(self.place.set(jobs.clone()));
+        drop(self.jobs.set(jobs.clone()));
     }
 
     /// What watches over plans and jobs together, until the scope is cancelled.
     pub(crate) fn watch(&self, plans: &Plans, tasks: &Tasks, scope: Scope) -> Watch {
         Watch {
             plans: plans.clone(),
-            jobs: Arc::downgrade(&self.place),
+            jobs: Arc::downgrade(&self.jobs),
             tasks: tasks.clone(),
             scope,
         }
