@@ -10,9 +10,9 @@ use protocol::{
 
 use crate::error::SessionError;
 use crate::event::TurnEvent;
+use crate::inner::SessionsInner;
 use crate::pause::LogPause;
 use crate::session::{Actor, Asked};
-use crate::shared::Shared;
 use crate::sink::{Sink, SinkError};
 use crate::state::{self, Refused};
 use crate::store;
@@ -34,7 +34,7 @@ pub struct Question {
 /// Asks the user. Clones ask for the same turn.
 #[derive(Clone, Debug)]
 pub struct Asker {
-    shared: Arc<Shared>,
+    shared: Arc<SessionsInner>,
     session: SessionId,
     turn: TurnId,
     sink: Sink,
@@ -54,7 +54,7 @@ struct AskedFor {
 
 impl Asker {
     pub(crate) fn new(
-        shared: &Arc<Shared>,
+        shared: &Arc<SessionsInner>,
         session: SessionId,
         turn: TurnId,
         sink: Sink,
@@ -179,7 +179,8 @@ impl Asker {
             &self.shared,
             self.session,
             id,
-            (PermissionAnswer::Deny, nobody.clone()),
+            PermissionAnswer::Deny,
+            nobody.clone(),
         )
         .await
         .unwrap_or((PermissionAnswer::Deny, nobody))
@@ -232,14 +233,15 @@ impl Drop for Asking<'_> {
 
 /// Answers a question, and says which answer counts.
 pub(crate) async fn answer(
-    shared: &Shared,
+    shared: &SessionsInner,
     session: SessionId,
     permission: PermissionId,
-    (answer, by): (PermissionAnswer, Actor),
+    answer: PermissionAnswer,
+    by: Actor,
 ) -> Result<(PermissionAnswer, Actor), SessionError> {
     let mut before = None;
     let changed = shared.change(session, |found| {
-        let step = state::answer(&found.record, permission, (answer, &by), shared.wall.now());
+        let step = state::answer(&found.record, permission, answer, &by, shared.wall.now());
         step.map_err(|refused| {
             let active = found.record.active.as_ref();
             before = active.and_then(|active| answer_in(&active.asked, permission));

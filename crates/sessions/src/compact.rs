@@ -8,23 +8,20 @@
 
 use std::time::Duration;
 
-use eventlog::{
-    Commit, CommitError, HeadsOrder, HeadsQuery, Log, Sequence, StoredHead, UnixMs, Version, Write,
-};
+use eventlog::{CommitError, EntityRecord, HeadsOrder, HeadsQuery, Log, Sequence, UnixMs, Version};
 use protocol::{TurnId, TurnState};
 
 use crate::error::SessionError;
 use crate::follow::{Wholeness, fold};
 use crate::service::Sessions;
 use crate::store;
-use crate::streams::{TURN_KIND, turn_head, turn_stream};
-use crate::turn::Turn;
+use crate::streams::turn_stream;
+use crate::turn::{Turn, TurnRecord};
 
 /// Turns with fewer events than this stay as they are: there is little to gain.
 const SMALL_TURN_EVENTS: u64 = 64;
 /// How many turns are looked at at a time.
 const LOOK_AT_TURNS: u32 = 256;
-/// The states of turns that are over.
 const OVER: [TurnState; 4] = [
     TurnState::Done,
     TurnState::Failed,
@@ -60,26 +57,19 @@ pub(crate) async fn compact_all(
 ) -> Result<Folded, SessionError> {
     let mut folded = Folded::default();
     for state in OVER {
-        let mut after = None;
-        loop {
-            let heads = log
-                .heads(HeadsQuery {
-                    kind: TURN_KIND.into(),
-                    status: Some(state.name().into()),
-                    order: HeadsOrder::OldestFirst,
-                    after,
-                    limit: LOOK_AT_TURNS,
-                })
-                .await?;
-            for head in &heads {
-                let events = compact_if_old(log, head, (now, older_than)).await?;
+        let mut pages = log.pages(HeadsQuery {
+            kind: TurnRecord::KIND.into(),
+            status: Some(state.name().into()),
+            order: HeadsOrder::OldestFirst,
+            after: None,
+            limit: LOOK_AT_TURNS,
+        });
+        while let Some(page) = pages.next().await? {
+            for turn in page.iter().filter_map(|stored| Turn::of_head(log, stored).ok()) {
+                let events = compact_if_old(log, &turn, now, older_than).await?;
                 folded.turns += u64::from(events > 0);
                 folded.events += events;
             }
-            let Some(last) = heads.last().filter(|_| heads.len() == LOOK_AT_TURNS as usize) else {
-                break;
-            };
-            after = Some(last.stream.clone());
         }
     }
     Ok(folded)
@@ -88,15 +78,13 @@ pub(crate) async fn compact_all(
 /// Folds a turn of a list. One that cannot be read, or that has moved meanwhile, is left as it is.
 async fn compact_if_old(
     log: &Log,
-    head: &StoredHead,
-    (now, older_than): (UnixMs, Duration),
+    turn: &Turn,
+    now: UnixMs,
+    older_than: Duration,
 ) -> Result<u64, SessionError> {
-    let Some(turn) = log.readable(head, store::turn_of(head)) else {
-        return Ok(0);
-    };
     let ended_at = turn.record.ended_at;
     let is_old = ended_at.is_some_and(|ended_at| now.since(ended_at) >= older_than);
-    if !is_old || head.last_sequence.get() < SMALL_TURN_EVENTS {
+    if !is_old || turn.last_sequence.get() < SMALL_TURN_EVENTS {
         return Ok(0);
     }
     match compact(log, turn.id).await {
@@ -133,22 +121,14 @@ pub(crate) async fn compact(log: &Log, turn: TurnId) -> Result<u64, SessionError
 }
 
 /// Puts the transcript of a turn into the log. `None` if not all of its events are there.
-async fn write_down(log: &Log, seen: Turn) -> Result<Option<Version>, SessionError> {
+async fn write_down(log: &Log, mut seen: Turn) -> Result<Option<Version>, SessionError> {
     let stream = turn_stream(seen.id)?;
     let (wholeness, after, transcript) = fold(log, &stream).await?;
     if wholeness == Wholeness::Part || after != seen.last_sequence {
         return Ok(None);
     }
     let (blob, _) = log.put_blob(&*eventlog::json_body(&transcript)?).await?;
-    let mut record = seen.record;
-    record.transcript = Some(blob);
-    let committed = log
-        .commit(Commit::one(Write {
-            stream,
-            expected: seen.version,
-            head: Some(turn_head(&record)?),
-            events: Vec::new(),
-        }))
-        .await?;
-    Ok(committed.first().map(|committed| committed.version))
+    seen.record.transcript = Some(blob);
+    seen.save(log, &[]).await?;
+    Ok(Some(seen.version))
 }

@@ -17,7 +17,7 @@ use protocol::{BootId, HomeId, TurnId};
 use serde::{Deserialize, Serialize};
 
 use crate::error::SessionError;
-use crate::shared::Shared;
+use crate::inner::SessionsInner;
 
 /// How long a daemon that went away is taken for alive by others: short enough for people, long enough for a busy machine
 /// and for a database that is restarted.
@@ -47,17 +47,20 @@ pub struct Owner {
     pub boot: BootId,
 }
 
-/// Whether whoever runs a turn is gone.
-pub(crate) async fn is_gone(shared: &Shared, owner: Owner, turn: TurnId) -> Result<bool, SessionError> {
+pub(crate) async fn is_gone(
+    shared: &SessionsInner,
+    owner: Owner,
+    turn: TurnId,
+) -> Result<bool, SessionError> {
     if owner == shared.owner {
         // Ours, and we would know.
-        return Ok(!shared.places.has(turn));
+        return Ok(!shared.permits.has(turn));
     }
     is_life_over(shared, owner).await
 }
 
 /// Whether another life than this one is over.
-pub(crate) async fn is_life_over(shared: &Shared, owner: Owner) -> Result<bool, SessionError> {
+pub(crate) async fn is_life_over(shared: &SessionsInner, owner: Owner) -> Result<bool, SessionError> {
     if owner.home == shared.owner.home || shared.sharing == Sharing::Alone {
         return Ok(true);
     }
@@ -76,7 +79,7 @@ pub(crate) async fn is_life_over(shared: &Shared, owner: Owner) -> Result<bool, 
 }
 
 /// Takes the lease of this life, before its first turn. Nobody else has a reason to hold it.
-pub(crate) async fn begin(shared: &Shared) -> Result<Lease, SessionError> {
+pub(crate) async fn begin(shared: &SessionsInner) -> Result<Lease, SessionError> {
     let owner = shared.owner;
     let taken = shared
         .log
@@ -124,7 +127,7 @@ struct Held {
 
 /// Shows others that this daemon lives, until it does no more. When the lease could not be renewed for so long that others
 /// may soon take the turns for nobody's, they are stopped.
-pub(crate) async fn live(shared: Arc<Shared>, lease: Lease) {
+pub(crate) async fn live(shared: Arc<SessionsInner>, lease: Lease) {
     let mut held = Some(Held {
         lease,
         asked_at: shared.clock.now(),
@@ -156,7 +159,7 @@ pub(crate) async fn live(shared: Arc<Shared>, lease: Lease) {
 }
 
 /// Renews a lease, and says when the next time is. One that cannot be renewed is held until it is over.
-async fn renewed(shared: &Shared, held: Held) -> (Option<Held>, Duration) {
+async fn renewed(shared: &SessionsInner, held: Held) -> (Option<Held>, Duration) {
     let asked_at = shared.clock.now();
     let over_at = held.asked_at + LEASE - STOPPED_WITHIN;
     let over = Deadline::after(&shared.clock, over_at.saturating_duration_since(asked_at));
@@ -187,13 +190,13 @@ async fn renewed(shared: &Shared, held: Held) -> (Option<Held>, Duration) {
 
 /// Waits until the daemon takes no more prompts and none of its turns is left. Before that it is alive to others: a turn
 /// that still unwinds must not have a successor.
-async fn has_closed(shared: &Shared) {
+async fn has_closed(shared: &SessionsInner) {
     shared.open.scope().wait().await;
     let never = CancellationToken::new().scope();
-    shared.places.idle(Deadline::never(), &never).await;
+    shared.permits.idle(Deadline::never(), &never).await;
 }
 
-async fn give_back(shared: &Shared, lease: &Lease) {
+async fn give_back(shared: &SessionsInner, lease: &Lease) {
     if let Err(error) = shared.log.release(lease).await {
         tracing::debug!(%error, "a lease was not given back");
     }

@@ -12,8 +12,8 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::error::SessionError;
 use crate::event::{TurnEvent, to_log};
+use crate::inner::SessionsInner;
 use crate::observe::Observed;
-use crate::shared::Shared;
 use crate::sink::Entry;
 use crate::streams::turn_stream;
 use crate::turn::Turn;
@@ -38,7 +38,7 @@ pub(crate) enum Recorded {
 
 /// Writes what comes, until it is closed or can write no more. Then the turn's token is cancelled.
 pub(crate) async fn record(
-    shared: Arc<Shared>,
+    shared: Arc<SessionsInner>,
     turn: TurnId,
     mut version: Version,
     mut entries: mpsc::Receiver<Entry>,
@@ -122,7 +122,7 @@ pub(crate) async fn record(
 
 /// Writes what the log has taken back of a turn since it was recorded. Returns the version that the turn has then.
 pub(crate) async fn write_again(
-    shared: &Shared,
+    shared: &SessionsInner,
     current: &Turn,
     unsettled: &UnsettledEvents,
 ) -> Result<Version, SessionError> {
@@ -131,12 +131,7 @@ pub(crate) async fn write_again(
         return Ok(current.version);
     }
     tracing::warn!(turn = %current.id, "the log has taken back what an agent said, which is written again");
-    let commit = Commit::one(Write {
-        stream: turn_stream(current.id)?,
-        expected: current.version,
-        head: None,
-        events,
-    });
+    let commit = Commit::one(current.append(&events)?);
     let lease = shared.tenure.scope();
     let committed = shared.log.commit_through(commit, &shared.clock, &lease).await?;
     Ok(committed.first().map_or(current.version, |made| made.version))

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use eventlog::{Sequence, UnixMs, Version};
+use eventlog::{Entity, EntityRecord, UnixMs};
 use protocol::{
     AgentChoice, HomeId, PermissionAnswer, PermissionId, PermissionRule, PlanId, SessionId, SessionState,
     TurnError, TurnId, TurnState, lenient, lenient_list,
@@ -11,28 +11,16 @@ use protocol::{
 use serde::{Deserialize, Serialize};
 
 use crate::owner::Owner;
+use crate::state::Happening;
+
+/// The status of a session that is being removed.
+pub(crate) const REMOVING: &str = "removing";
 
 /// Who does something, as the daemon was told.
 pub type Actor = Arc<str>;
 
-/// A session, read whole. This is the only thing that a change can be made from: what was not read whole cannot be saved.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Session {
-    /// Its id.
-    pub id: SessionId,
-    /// The version that it was read at, and that the next change must name.
-    pub version: Version,
-    /// The last event of its stream.
-    pub last_sequence: Sequence,
-    /// What it is.
-    pub record: SessionRecord,
-    /// Only a full read makes one.
-    pub(crate) whole: Whole,
-}
-
-/// A mark that only this crate can make.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct Whole;
+/// A session as it was when it was read. Its head has everything, so a change can be saved from it.
+pub type Session = Entity<SessionRecord>;
 
 /// What the head of a session says. Its size does not grow with its history.
 ///
@@ -157,6 +145,19 @@ pub struct Asked {
     /// The first answer, and whose it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<(PermissionAnswer, Actor)>,
+}
+
+impl EntityRecord for SessionRecord {
+    const KIND: &'static str = "session";
+    type Id = SessionId;
+    type Event = Happening;
+
+    fn status(&self) -> Arc<str> {
+        match self.removing {
+            true => REMOVING.into(),
+            false => self.state().name().into(),
+        }
+    }
 }
 
 impl SessionRecord {

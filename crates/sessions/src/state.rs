@@ -11,7 +11,7 @@
 //! 4. Turns begin in the order of the queue.
 //! 5. The first answer to a question, and the first wish to stop, stand.
 
-use eventlog::UnixMs;
+use eventlog::{CommitError, EntityEvent, NewEvent, UnixMs};
 use protocol::{
     AgentChoice, HomeId, IfBusy, PermissionAnswer, PermissionId, PermissionRule, PlanId, RulePermission,
     TurnError, TurnId, TurnState, Usage,
@@ -58,6 +58,12 @@ pub struct Happening {
     pub text: String,
 }
 
+impl EntityEvent for Happening {
+    fn encode(&self) -> Result<NewEvent, CommitError> {
+        NewEvent::json(&self.event, self)
+    }
+}
+
 impl Happening {
     pub(crate) fn new(event: &str, actor: &str, turn: Option<TurnId>, text: impl Into<String>) -> Self {
         Self {
@@ -74,11 +80,9 @@ impl Happening {
 pub(crate) struct Step {
     pub(crate) session: SessionRecord,
     pub(crate) happened: Vec<Happening>,
-    /// The turn that changes with it.
     pub(crate) turn: Option<TurnStep>,
 }
 
-/// What is to be written to a turn.
 #[derive(Clone, Debug)]
 pub(crate) struct TurnStep {
     pub(crate) record: TurnRecord,
@@ -281,7 +285,6 @@ pub(crate) fn end(
     })
 }
 
-/// Wants the turn that runs to stop.
 pub(crate) fn request_stop(session: &SessionRecord, id: TurnId, stop: Stop) -> Result<Step, Refused> {
     let mut next = session.clone();
     let active = next.active.as_mut().filter(|active| active.turn == id);
@@ -300,7 +303,8 @@ pub(crate) fn remove_queued(
     session: &SessionRecord,
     id: TurnId,
     turn: &TurnRecord,
-    (by, why): (&Actor, &str),
+    by: &Actor,
+    why: &str,
     now: UnixMs,
 ) -> Result<Step, Refused> {
     let mut next = queued(session, id, turn, now)?;
@@ -424,7 +428,8 @@ pub(crate) fn ask(session: &SessionRecord, turn: TurnId, asked: Asked, now: Unix
 pub(crate) fn answer(
     session: &SessionRecord,
     permission: PermissionId,
-    (answer, by): (PermissionAnswer, &Actor),
+    answer: PermissionAnswer,
+    by: &Actor,
     now: UnixMs,
 ) -> Result<Step, Refused> {
     let mut next = session.clone();
@@ -471,7 +476,6 @@ fn learn(session: &mut SessionRecord, rule: PermissionRule) {
     session.rules.splice(0..0, learned);
 }
 
-/// A step that changes the session alone.
 pub(crate) fn alone(session: SessionRecord, happened: Happening) -> Step {
     Step {
         session,
@@ -480,7 +484,6 @@ pub(crate) fn alone(session: SessionRecord, happened: Happening) -> Step {
     }
 }
 
-/// Two steps as one.
 fn chain(first: Step, second: impl FnOnce(&SessionRecord) -> Result<Step, Refused>) -> Result<Step, Refused> {
     let mut both = second(&first.session)?;
     both.happened.splice(0..0, first.happened);
@@ -490,7 +493,6 @@ fn chain(first: Step, second: impl FnOnce(&SessionRecord) -> Result<Step, Refuse
     Ok(both)
 }
 
-/// The first line that says something.
 pub(crate) fn first_line(text: &str, most: usize) -> String {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty());
     cut(line.unwrap_or_default(), most)

@@ -1,6 +1,8 @@
 //! What a turn is.
 
-use eventlog::{BlobId, Sequence, UnixMs, Version};
+use std::sync::Arc;
+
+use eventlog::{BlobId, Entity, EntityRecord, NewEvent, UnixMs};
 use protocol::{AgentChoice, PlanId, SessionId, TurnError, TurnId, TurnState, Usage, lenient};
 use serde::{Deserialize, Serialize};
 
@@ -8,18 +10,8 @@ use crate::owner::Owner;
 use crate::prompt::Prompt;
 use crate::session::Actor;
 
-/// A turn, as it was read.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Turn {
-    /// Its id.
-    pub id: TurnId,
-    /// The version that it was read at.
-    pub version: Version,
-    /// The last event of its stream.
-    pub last_sequence: Sequence,
-    /// What it is.
-    pub record: TurnRecord,
-}
+/// A turn as it was when it was read.
+pub type Turn = Entity<TurnRecord>;
 
 /// What the head of a turn says. It differs from [`protocol::Turn`]: times are milliseconds here and RFC 3339 there, and
 /// readers are not told who owns the turn.
@@ -64,4 +56,23 @@ pub struct TurnRecord {
     /// The whole of it, once its events were folded together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transcript: Option<BlobId>,
+}
+
+impl EntityRecord for TurnRecord {
+    const KIND: &'static str = "turn";
+    type Id = TurnId;
+    /// Made by [`to_log`](crate::event::to_log).
+    type Event = NewEvent;
+
+    fn status(&self) -> Arc<str> {
+        self.state.name().into()
+    }
+
+    fn blobs(&self) -> Vec<BlobId> {
+        let attachments = self.prompt.attachments.iter();
+        attachments
+            .map(|attachment| attachment.content)
+            .chain(self.transcript)
+            .collect()
+    }
 }

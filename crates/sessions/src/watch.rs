@@ -7,9 +7,9 @@ use kernel::{CancellationToken, Cause, Deadline, Slot};
 use protocol::{SessionId, TurnId};
 
 use crate::error::SessionError;
+use crate::inner::SessionsInner;
 use crate::pause::LogPause;
 use crate::session::{Asked, Session, Stop};
-use crate::shared::Shared;
 use crate::store;
 use crate::streams::session_stream;
 
@@ -66,7 +66,7 @@ impl Why {
 ///
 /// *Cancel safety*: may be dropped at any time.
 pub(crate) async fn watch(
-    shared: &Arc<Shared>,
+    shared: &Arc<SessionsInner>,
     session: &Session,
     turn: TurnId,
     questions: &Questions,
@@ -82,7 +82,7 @@ pub(crate) async fn watch(
 }
 
 /// Waits until a turn has taken longer than it may. While the user is asked, its time stands still.
-async fn worked_too_long(shared: &Arc<Shared>, questions: &Questions) {
+async fn worked_too_long(shared: &Arc<SessionsInner>, questions: &Questions) {
     let never = CancellationToken::new().scope();
     let mut left = shared.settings.turn_timeout;
     loop {
@@ -115,7 +115,7 @@ fn is_asking(asked: &[Asked]) -> bool {
 
 /// Looks at the session whenever it moves. A log that fails is asked again until it answers, or the turn is over: a wish to
 /// stop, or an answer, that came meanwhile is found then.
-async fn follow(shared: &Arc<Shared>, session: &Session, turn: TurnId, questions: &Questions) -> Why {
+async fn follow(shared: &Arc<SessionsInner>, session: &Session, turn: TurnId, questions: &Questions) -> Why {
     let Ok(stream) = session_stream(session.id) else {
         return Why::TakenAway;
     };
@@ -144,7 +144,7 @@ async fn follow(shared: &Arc<Shared>, session: &Session, turn: TurnId, questions
 
 /// What the session says about the turn now: why it shall end, if it shall.
 async fn look(
-    shared: &Shared,
+    shared: &SessionsInner,
     session: SessionId,
     turn: TurnId,
     questions: &Questions,

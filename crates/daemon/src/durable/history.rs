@@ -1,7 +1,6 @@
 //! The streams of breakers that were held by hand: their names, their heads, and their events.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 
 use eventlog::{
     BadName, Commit, CommitError, Event, Head, Log, LogError, NewEvent, Sequence, StoredHead, StreamId,
@@ -71,25 +70,28 @@ impl Transition {
         }
     }
 
-    pub(super) fn head(self, name: &str) -> Head {
-        Head {
-            kind: Arc::from(KIND),
-            status: Arc::from(self.status()),
-            body: json!({ "name": name }).to_string().into_bytes().into(),
-            blobs: Vec::new(),
-        }
-    }
-
-    pub(super) fn event(self, who: Who) -> NewEvent {
-        let body = By {
+    /// The write that makes this change to a breaker. Without a `who`, the daemon makes it.
+    pub(super) fn write(
+        self,
+        stream: StreamId,
+        expected: Version,
+        name: &str,
+        who: Option<Who>,
+    ) -> Result<Write, CommitError> {
+        let by = who.map(|who| By {
             request_id: who.request_id.to_string(),
             transport: who.transport.name().to_owned(),
+        });
+        let event = match by {
+            Some(by) => NewEvent::json(self.event_kind(), &by)?,
+            None => NewEvent::json(self.event_kind(), &json!({}))?,
         };
-        NewEvent {
-            kind: Arc::from(self.event_kind()),
-            body: json!(body).to_string().into_bytes().into(),
-            blobs: Vec::new(),
-        }
+        Ok(Write {
+            stream,
+            expected,
+            head: Some(Head::json(KIND, self.status(), &json!({ "name": name }))?),
+            events: vec![event],
+        })
     }
 }
 
@@ -170,11 +172,8 @@ type Held = (String, Transition, StoredHead);
 /// The breakers that are held by hand for each of these.
 async fn held<const N: usize>(log: &Log, holders: [Holder; N]) -> Result<[Vec<Held>; N], LogError> {
     let of = |transition: Transition| async move {
-        let mut found = Vec::new();
-        log.each_head(KIND, Some(transition.status()), |head| {
-            found.push((transition, head))
-        })
-        .await?;
+        let heads = log.all_heads(KIND, Some(transition.status())).await?;
+        let found: Vec<_> = heads.into_iter().map(|head| (transition, head)).collect();
         Ok::<_, LogError>(found)
     };
     let all = try_join_all(HELD.map(of)).await?.concat();
@@ -242,19 +241,9 @@ async fn hand_over(log: &Log, left: Vec<Held>, to: Holder) -> Result<(), CommitE
             .head(&target)
             .await?
             .map_or(Version::NONE, |head| head.version);
-        let write = |stream, expected, transition: Transition| Write {
-            stream,
-            expected,
-            head: Some(transition.head(&name)),
-            events: vec![NewEvent {
-                kind: Arc::from(transition.event_kind()),
-                body: json!({}).to_string().into_bytes().into(),
-                blobs: Vec::new(),
-            }],
-        };
         let writes = vec![
-            write(target, expected, transition),
-            write(stored.stream, stored.version, Transition::Reset),
+            transition.write(target, expected, &name, None)?,
+            Transition::Reset.write(stored.stream, stored.version, &name, None)?,
         ];
         match log.commit(Commit::all(writes)).await {
             // Somebody else has said something about it since, and that counts.

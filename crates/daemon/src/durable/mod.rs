@@ -155,7 +155,7 @@ impl Durable {
             let trusted = TrustedConfigs::load(log.clone(), home_id).await;
             trusted.map_err(LogStartError::Read)
         };
-        let beginning = boots::begin(&log, past, (home_id, boot_id), started_at);
+        let beginning = boots::begin(&log, past, home_id, boot_id, started_at);
         let ((boot, boots), held, trusted, machines) =
             tokio::try_join!(beginning, holding, trusting, naming)?;
         tracing::info!(%home_id, crashed = boots.found_crashed, held_breakers = held, "the log is open");
@@ -165,7 +165,8 @@ impl Durable {
         let (overrides, owning) = Overrides::new(
             log.clone(),
             holder,
-            (breakers.clone(), Arc::clone(&clock)),
+            breakers.clone(),
+            Arc::clone(&clock),
             closing.clone(),
         );
         tasks.spawn("overrides", owning);

@@ -14,7 +14,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use eventlog::{COMMIT_LIMIT_ITEMS, Commit, CommitError, Health, Log, LogError, StreamId, Version, Write};
+use eventlog::{
+    COMMIT_LIMIT_ITEMS, Commit, CommitError, ConflictRetries, Health, Log, LogError, MaybeConflict, StreamId,
+    Version,
+};
 use kernel::{CircuitBreaker, CircuitSnapshot, Clock, Deadline, Generation, Scope, StaleCircuit};
 use protocol::RequestId;
 use thiserror::Error;
@@ -80,6 +83,12 @@ impl From<CommitError> for OverrideError {
     }
 }
 
+impl MaybeConflict for OverrideError {
+    fn is_conflict(&self) -> bool {
+        matches!(self, Self::Commit(error) if error.is_conflict())
+    }
+}
+
 impl From<LogError> for OverrideError {
     fn from(error: LogError) -> Self {
         Self::Log(error)
@@ -110,7 +119,8 @@ impl Overrides {
     pub(crate) fn new(
         log: Log,
         holder: Holder,
-        (breakers, clock): (CircuitBreaker, Arc<dyn Clock>),
+        breakers: CircuitBreaker,
+        clock: Arc<dyn Clock>,
         closing: Scope,
     ) -> (Self, impl Future<Output = ()> + Send) {
         let (sender, receiver) = mpsc::channel(QUEUE_CHANGES);
@@ -212,13 +222,13 @@ impl Owner {
     }
 
     async fn change(&self, name: &str, change: Change, who: Who) -> Result<CircuitSnapshot, OverrideError> {
-        for _ in 1..ATTEMPTS {
-            match self.try_change(name, &change, who).await {
-                Err(OverrideError::Commit(CommitError::Conflict { .. })) => {}
-                done => return done,
+        let mut retries = ConflictRetries::new(ATTEMPTS);
+        loop {
+            let changed = self.try_change(name, &change, who).await;
+            if !retries.again(&changed) {
+                return changed;
             }
         }
-        self.try_change(name, &change, who).await
     }
 
     async fn try_change(
@@ -254,7 +264,7 @@ impl Owner {
                 self.breakers.reset_if(name, *seen).map_err(stale)?;
                 match self.commit(&[(name, transition, seen_version)], who).await {
                     // Somebody else has said something about it at the same moment. What they said counts.
-                    Err(OverrideError::Commit(CommitError::Conflict { .. })) => {
+                    Err(error) if error.is_conflict() => {
                         self.look(name).await?;
                     }
                     done => done?,
@@ -299,17 +309,15 @@ impl Owner {
 
     /// All of them are to decide by themselves, whatever somebody else says at the same moment.
     async fn commit_resets(&self, names: &[&str], who: Who) -> Result<(), OverrideError> {
-        let mut attempt = 1;
+        let mut retries = ConflictRetries::new(ATTEMPTS);
         loop {
             let mut changes = Vec::with_capacity(names.len());
             for name in names {
                 changes.push((*name, Transition::Reset, self.look(name).await?));
             }
-            match self.commit(&changes, who).await {
-                Err(OverrideError::Commit(CommitError::Conflict { .. })) if attempt < ATTEMPTS => {
-                    attempt += 1
-                }
-                done => return done,
+            let committed = self.commit(&changes, who).await;
+            if !retries.again(&committed) {
+                return committed;
             }
         }
     }
@@ -318,12 +326,7 @@ impl Owner {
     async fn commit(&self, changes: &[(&str, Transition, Version)], who: Who) -> Result<(), OverrideError> {
         let mut writes = Vec::with_capacity(changes.len());
         for (name, transition, expected) in changes {
-            writes.push(Write {
-                stream: self.stream(name)?,
-                expected: *expected,
-                head: Some(transition.head(name)),
-                events: vec![transition.event(who)],
-            });
+            writes.push(transition.write(self.stream(name)?, *expected, name, Some(who))?);
         }
         if writes.is_empty() {
             return Ok(());

@@ -46,24 +46,15 @@ impl TrustedConfigs {
     /// Trusts what has this hash, durably. *Cancel safety*: dropped half-way, it may or may not be trusted from the next
     /// life on, and is not in this one.
     pub(crate) async fn add(&self, hash: &str, path: &str) -> Result<(), CommitError> {
-        let body = json!({ "path": path }).to_string().into_bytes();
+        let body = json!({ "path": path });
         let write = Write {
             stream: StreamId::new(&format!("{}{hash}", prefix(self.home_id)))?,
             expected: Version::NONE,
-            head: Some(Head {
-                kind: Arc::from(KIND),
-                status: Arc::from(TRUSTED),
-                body: body.clone().into(),
-                blobs: Vec::new(),
-            }),
-            events: vec![NewEvent {
-                kind: Arc::from(TRUSTED),
-                body: body.into(),
-                blobs: Vec::new(),
-            }],
+            head: Some(Head::json(KIND, TRUSTED, &body)?),
+            events: vec![NewEvent::json(TRUSTED, &body)?],
         };
         match self.log.commit(Commit::one(write)).await {
-            // It is there already.
+            // It is trusted already.
             Ok(_) | Err(CommitError::Conflict { .. }) => {}
             Err(error) => return Err(error),
         }
