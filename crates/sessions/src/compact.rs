@@ -1,10 +1,10 @@
-//! Folding turns that are over: their events become one transcript, and all of them but the last are dropped.
+//! Compacts turns that have ended: their events become one transcript, and all events but the last are dropped.
 //!
-//! What a reader ends up with stays the same: one that comes later, or that was in the middle, is given the transcript as a
-//! snapshot, and then the end. It is two steps, and a crash between them is finished the next time:
+//! Readers end up with the same content. One that comes later, or that was in the middle, gets the transcript as a snapshot,
+//! and then the last event. There are two steps. If the daemon crashes between them, the next run finishes the second:
 //!
-//! 1. The transcript is put into the log, and the head of the turn refers to it. From now on it is what readers are given.
-//! 2. The events up to the last but one are dropped, if the head is still that one.
+//! 1. The transcript is stored, and the head of the turn refers to it. From then on, readers get the transcript.
+//! 2. The events before the last one are dropped, if the head hasn't changed.
 
 use std::time::Duration;
 
@@ -18,9 +18,9 @@ use crate::store;
 use crate::streams::turn_stream;
 use crate::turn::{Turn, TurnRecord};
 
-/// Turns with fewer events than this stay as they are: there is little to gain.
+/// Turns with fewer events than this stay as they are.
 const SMALL_TURN_EVENTS: u64 = 64;
-/// How many turns are looked at at a time.
+/// How many turns are read at a time.
 const LOOK_AT_TURNS: u32 = 256;
 const OVER: [TurnState; 4] = [
     TurnState::Done,
@@ -32,24 +32,23 @@ const OVER: [TurnState; 4] = [
 #[cfg(test)]
 mod tests;
 
-/// What was folded.
+/// What was compacted.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Folded {
     /// How many turns.
     pub turns: u64,
-    /// How many events they had that are gone now.
+    /// How many of their events were dropped.
     pub events: u64,
 }
 
 impl Sessions {
-    /// Folds the turns that were over for so long, those that were left half-way among them. *Cancel safety*: dropped
-    /// half-way, the rest is done the next time.
+    /// Compacts turns that ended longer ago than this, including those that an earlier run left unfinished. *Cancel safety*:
+    /// if the future is dropped, the rest is done the next time.
     pub async fn compact(&self, older_than: Duration) -> Result<Folded, SessionError> {
         compact_all(&self.shared.log, self.shared.wall.now(), older_than).await
     }
 }
 
-/// Folds the turns that were over for so long.
 pub(crate) async fn compact_all(
     log: &Log,
     now: UnixMs,
@@ -75,7 +74,7 @@ pub(crate) async fn compact_all(
     Ok(folded)
 }
 
-/// Folds a turn of a list. One that cannot be read, or that has moved meanwhile, is left as it is.
+/// Compacts a turn if it is old enough. One that has changed in the meantime is left as it is.
 async fn compact_if_old(
     log: &Log,
     turn: &Turn,
@@ -97,7 +96,7 @@ async fn compact_if_old(
     }
 }
 
-/// Folds one turn that is over, or finishes that, and says how many events were dropped. A small one stays as it is.
+/// Compacts one turn that has ended, and returns how many events were dropped. A small one stays as it is.
 pub(crate) async fn compact(log: &Log, turn: TurnId) -> Result<u64, SessionError> {
     let stream = turn_stream(turn)?;
     let found = store::turn(log, turn).await?;
@@ -120,7 +119,7 @@ pub(crate) async fn compact(log: &Log, turn: TurnId) -> Result<u64, SessionError
     Ok(log.drop_events(&stream, up_to, seen).await?)
 }
 
-/// Puts the transcript of a turn into the log. `None` if not all of its events are there.
+/// Stores the transcript of a turn. `None` if some of its events are gone.
 async fn write_down(log: &Log, mut seen: Turn) -> Result<Option<Version>, SessionError> {
     let stream = turn_stream(seen.id)?;
     let (wholeness, after, transcript) = fold(log, &stream).await?;

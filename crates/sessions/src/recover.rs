@@ -1,4 +1,4 @@
-//! What an earlier life, or another daemon, left behind: turns that are nobody's, prompts that wait, removals half done.
+//! Handles what an earlier boot or another daemon left behind: abandoned turns, queued prompts, unfinished removals.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,9 +20,9 @@ use crate::state::{self, End};
 use crate::store::{self, Made, On};
 use crate::turn::Turn;
 
-/// How often it is looked whether another daemon left a turn.
+/// How often to check for turns that other daemons have abandoned.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
-/// How long after a look the next one is, at least: sessions move often, and mostly it is none of our business.
+/// The shortest pause between two scans. Sessions change often, and most changes don't concern this daemon.
 const LOOK_GAP: Duration = Duration::from_millis(50);
 
 /// Sessions in which prompts wait, when a daemon starts.
@@ -30,14 +30,14 @@ const LOOK_GAP: Duration = Duration::from_millis(50);
 pub(crate) struct Waiting {
     /// Those that go on, if this is their machine.
     pub(crate) begin: Vec<SessionId>,
-    /// Those that wait until somebody sends the next prompt, with the number of prompts that they have.
+    /// Those that wait for the next prompt, with the number of prompts that they have.
     pub(crate) held: BTreeMap<SessionId, u64>,
 }
 
-/// Before the first request: buries the turns that earlier lives of this daemon left, and finishes removals.
-/// Returns the sessions that have prompts which wait.
+/// Before the first request: ends the turns that earlier boots of this daemon abandoned, and finishes removals. Returns the
+/// sessions with queued prompts.
 pub(crate) async fn at_start(shared: &Arc<SessionsInner>) -> Result<Waiting, SessionError> {
-    // Nobody can send a prompt yet.
+    // No client can send a prompt yet.
     let ((), removing, queued) = tokio::try_join!(
         bury_all(shared, &Scope::Ours),
         Session::all(&shared.log, Some(REMOVING)).err_into(),
@@ -61,17 +61,17 @@ pub(crate) async fn at_start(shared: &Arc<SessionsInner>) -> Result<Waiting, Ses
     Ok(found)
 }
 
-/// Whose turns are looked at.
+/// Which abandoned turns to end.
 #[derive(Debug)]
 enum Scope {
-    /// Those of earlier lives of this home.
+    /// Those of earlier boots of this home.
     Ours,
     /// Those of other homes too.
     All,
 }
 
-/// As long as the daemon lives, if others share the log: begins the prompts that they sent to sessions of this machine, and
-/// buries what they left.
+/// On a shared log, until the daemon closes: starts prompts that other daemons accepted for sessions of this machine, and ends
+/// turns that they abandoned.
 pub(crate) async fn look_after_others(
     shared: Arc<SessionsInner>,
     mut moves: StreamChanges,
@@ -83,16 +83,16 @@ pub(crate) async fn look_after_others(
         if let Err(ChangesEnd::Cancelled(_)) = moves.next(due.clone(), &closing).await {
             return;
         }
-        // Sessions that always move must not keep it from being due.
+        // Constant changes must not postpone the regular scan.
         let is_due = due.has_passed();
         if is_due {
             due = Deadline::after(&shared.clock, LOOK_EVERY);
             if let Err(error) = bury_all(&shared, &Scope::All).await {
-                tracing::warn!(%error, "turns of other daemons cannot be looked after");
+                tracing::warn!(%error, "could not check the turns of other daemons");
             }
         }
         if let Err(error) = look_at_waiting(&shared, &held, is_due).await {
-            tracing::warn!(%error, "prompts that wait cannot be looked at");
+            tracing::warn!(%error, "could not check queued prompts");
         }
         tokio::select! {
             _ = closing.wait() => return,
@@ -101,8 +101,8 @@ pub(crate) async fn look_after_others(
     }
 }
 
-/// Begins prompts that wait for this machine. If it is due, or somebody waits for a machine that is new here, it is looked
-/// which of the others are there.
+/// Starts prompts that wait for this machine. If it is due, or a prompt waits for a machine that hasn't been checked, checks
+/// which of the other machines are running.
 async fn look_at_waiting(
     shared: &Arc<SessionsInner>,
     held: &BTreeMap<SessionId, u64>,
@@ -152,7 +152,7 @@ async fn bury_all(shared: &Arc<SessionsInner>, scope: &Scope) -> Result<(), Sess
     Ok(())
 }
 
-/// One session that cannot be read is quarantined by whoever reads it, and stops nobody from starting.
+/// A session that can't be read is quarantined and doesn't stop the daemon from starting.
 fn quarantined(error: SessionError) -> Result<(), SessionError> {
     match error {
         SessionError::Unreadable { .. } => Ok(()),
@@ -160,7 +160,7 @@ fn quarantined(error: SessionError) -> Result<(), SessionError> {
     }
 }
 
-/// Ends the active turn of a session whose owner is gone, if the session is still as it was read. Nothing to do if none is
+/// Ends the active turn of a session if its owner is gone and the session is still as it was read. `None` if no turn is
 /// active.
 pub(crate) async fn bury(
     shared: &Arc<SessionsInner>,
