@@ -125,7 +125,8 @@ impl App {
                 machine_name: configuration.machine.name(&options.languages.environment),
             },
             &breakers,
-            (tasks, &closing.scope()),
+            tasks,
+            &closing.scope(),
         )
         .await?;
         if let Some(identity) = durable.identity.clone() {

@@ -77,7 +77,6 @@ fn damage(error: LogError) -> Result<String, LogError> {
     }
 }
 
-/// The result of an audit.
 #[derive(Debug, Default)]
 pub(crate) struct AuditReport {
     /// The problems, one sentence each.

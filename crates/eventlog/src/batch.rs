@@ -67,7 +67,6 @@ impl Batch {
         self.events.last().map_or(Sequence::START, |event| event.sequence)
     }
 
-    /// The sequence number of the first event.
     pub(crate) fn first(&self) -> Sequence {
         self.events
             .first()

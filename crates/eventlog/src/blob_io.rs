@@ -365,7 +365,6 @@ impl BlobVerifier {
         piece
     }
 
-    /// Adds a piece together with its stored form.
     pub(crate) fn add(&mut self, piece: &Piece, stored: &[u8]) {
         self.size_bytes += match piece {
             Piece::Data(content) => {
@@ -395,7 +394,6 @@ impl BlobVerifier {
         self.runs.id()
     }
 
-    /// Whether the chunks are this blob.
     pub(crate) fn is_whole(&self, id: BlobId, info: BlobInfo) -> bool {
         self.id() == id && self.info() == info
     }
@@ -433,7 +431,6 @@ fn decompress(compressed: &[u8]) -> Option<Vec<u8>> {
     zstd::bulk::decompress(compressed, CHUNK_BYTES).ok()
 }
 
-/// Runs slow work on a thread that may block.
 async fn run_blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, LogError> {
     tokio::task::spawn_blocking(work)
         .await

@@ -56,6 +56,13 @@ pub trait EntityEvent {
     fn encode(&self) -> Result<NewEvent, CommitError>;
 }
 
+/// An event that is encoded already, for entities whose events have a type of another crate.
+impl EntityEvent for NewEvent {
+    fn encode(&self) -> Result<NewEvent, CommitError> {
+        Ok(self.clone())
+    }
+}
+
 /// The event of entities that have none.
 #[derive(Clone, Copy, Debug)]
 pub enum NoEvent {}
@@ -165,6 +172,15 @@ impl<R: EntityRecord> Entity<R> {
         }
     }
 
+    /// An entity that replaces what is stored under its id, even if that can't be decoded.
+    pub fn replacing(id: R::Id, stored: Option<&StoredHead>, record: R) -> Self {
+        let mut entity = Self::new(id, record);
+        if let Some(stored) = stored {
+            (entity.version, entity.last_sequence) = (stored.version, stored.last_sequence);
+        }
+        entity
+    }
+
     /// The stream of the entity with this id.
     pub fn stream_of(id: &R::Id) -> Result<StreamId, BadName> {
         StreamId::new(&format!("{}/{id}", R::KIND))
@@ -188,20 +204,20 @@ impl<R: EntityRecord> Entity<R> {
 
     /// The entity in a head. If it can't be decoded, the head is quarantined.
     pub fn of_head(log: &Log, stored: &StoredHead) -> Result<Self, Unreadable> {
-        let decoded = Self::decode(stored).map_err(|source| Unreadable {
-            stream: stored.stream.clone(),
-            source,
-        });
-        log.or_quarantine(stored, decoded)
+        log.or_quarantine(stored, Self::decode(stored))
     }
 
-    fn decode(stored: &StoredHead) -> Result<Self, serde_json::Error> {
-        let id = Self::id_of(&stored.stream).ok_or_else(not_an_id)?;
+    /// The same without a log.
+    pub fn decode(stored: &StoredHead) -> Result<Self, Unreadable> {
+        let unreadable = |source| Unreadable {
+            stream: stored.stream.clone(),
+            source,
+        };
         Ok(Self {
-            id,
+            id: Self::id_of(&stored.stream).ok_or_else(|| unreadable(not_an_id()))?,
             version: stored.version,
             last_sequence: stored.last_sequence,
-            record: R::decode(&stored.head)?,
+            record: R::decode(&stored.head).map_err(unreadable)?,
         })
     }
 
@@ -233,11 +249,16 @@ impl<R: EntityRecord> Entity<R> {
     /// The write that stores the record and appends events, for a commit that has other writes too. If it is made,
     /// pass its result to [`committed`](Self::committed).
     pub fn write(&self, events: &[R::Event]) -> Result<Write, CommitError> {
+        self.write_record(&self.record, events)
+    }
+
+    /// The same for another record, on the version that this entity holds.
+    pub fn write_record(&self, record: &R, events: &[R::Event]) -> Result<Write, CommitError> {
         let head = Head {
             kind: R::KIND.into(),
-            status: self.record.status(),
-            body: json_body(&self.record)?,
-            blobs: self.record.blobs(),
+            status: record.status(),
+            body: json_body(record)?,
+            blobs: record.blobs(),
         };
         Ok(Write {
             head: Some(head),
@@ -304,7 +325,7 @@ impl<R: EntityRecord> Entity<R> {
     where
         E: From<ReadError> + From<CommitError>,
     {
-        let mut tried = 0;
+        let mut retries = ConflictRetries::new(tries);
         loop {
             let Some(Change { record, events, also }) = decide(held.as_ref())? else {
                 return Ok(Updated::Kept(held));
@@ -315,10 +336,11 @@ impl<R: EntityRecord> Entity<R> {
             }
             let mut writes = vec![next.write(&events)?];
             writes.extend(also);
-            tried += 1;
-            match next.commit(log, Commit::all(writes)).await {
+            let committed = next.commit(log, Commit::all(writes)).await;
+            let is_to_retry = retries.again(&committed);
+            match committed {
                 Ok(()) => return Ok(Updated::Written(next)),
-                Err(CommitError::Conflict { stream, actual }) if tried < tries => {
+                Err(CommitError::Conflict { stream, actual }) if is_to_retry => {
                     held = match Self::stream_of(&id) {
                         Ok(own) if own == stream => match actual {
                             Some(actual) => Some(Self::of_head(log, &actual).map_err(ReadError::from)?),
@@ -418,7 +440,7 @@ impl From<ReadError> for LogError {
     }
 }
 
-/// An error that may be a conflict, so that [`retry_conflicts`] can tell.
+/// An error that may be a conflict, so that [`ConflictRetries`] can tell.
 pub trait MaybeConflict {
     /// Whether a commit was refused because somebody else had changed a stream.
     fn is_conflict(&self) -> bool;
@@ -430,20 +452,38 @@ impl MaybeConflict for CommitError {
     }
 }
 
-/// Runs `attempt` until it doesn't conflict, at most `tries` times; then returns the last conflict. This is for
-/// decisions that concern several entities or have to wait for something; for a single entity, use
-/// [`Entity::update`]. `attempt` gets the number of attempts before it: with 0, it may decide on what it holds, and
-/// after that it reads again.
-pub async fn retry_conflicts<T, E: MaybeConflict>(
-    tries: usize,
-    mut attempt: impl AsyncFnMut(usize) -> Result<T, E>,
-) -> Result<T, E> {
-    let mut before = 0;
-    loop {
-        match attempt(before).await {
-            Err(error) if error.is_conflict() && before + 1 < tries => before += 1,
-            done => return done,
-        }
+/// Counts the attempts at a decision that concerns several entities or has to wait for something. For a single
+/// entity, use [`Entity::update`].
+///
+/// ```
+/// # use eventlog::{CommitError, ConflictRetries};
+/// # async fn try_to_move() -> Result<(), CommitError> { Ok(()) }
+/// # async fn move_both() -> Result<(), CommitError> {
+/// let mut retries = ConflictRetries::new(16);
+/// loop {
+///     // Reads both, decides, and commits on the versions that were read.
+///     let moved = try_to_move().await;
+///     if !retries.again(&moved) {
+///         return moved;
+///     }
+/// }
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct ConflictRetries {
+    tries_left: usize,
+}
+
+impl ConflictRetries {
+    /// Allows so many attempts.
+    pub fn new(tries: usize) -> Self {
+        Self { tries_left: tries }
+    }
+
+    /// Whether this attempt conflicted and another one is left. The next one must read again.
+    pub fn again<T, E: MaybeConflict>(&mut self, attempt: &Result<T, E>) -> bool {
+        self.tries_left = self.tries_left.saturating_sub(1);
+        self.tries_left > 0 && attempt.as_ref().is_err_and(MaybeConflict::is_conflict)
     }
 }
 

@@ -169,7 +169,6 @@ impl Hub {
         self.prefixes.hold(Arc::from(prefix), 0)
     }
 
-    /// The streams that have tails.
     pub(crate) fn watched(&self) -> Vec<StreamId> {
         let streams = self.streams.list();
         streams.into_iter().map(|(stream, _)| stream).collect()

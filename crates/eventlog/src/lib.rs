@@ -63,8 +63,8 @@ pub use commit::{
     StoredHead, Write, json_body,
 };
 pub use entity::{
-    Change, Entity, EntityEvent, EntityRecord, MaybeConflict, NoEvent, ReadError, Unreadable, Updated,
-    retry_conflicts,
+    Change, ConflictRetries, Entity, EntityEvent, EntityRecord, MaybeConflict, NoEvent, ReadError,
+    Unreadable, Updated,
 };
 pub use error::{BackupError, LogError, OpenError};
 pub use faults::{Fault, Faults};

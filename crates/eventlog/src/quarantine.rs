@@ -37,7 +37,6 @@ impl Quarantine {
         self.listed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records whether a head could be read.
     pub(crate) fn look<T, E: Error>(&self, stored: &StoredHead, read: &Result<T, E>) {
         match read {
             Ok(_) => {

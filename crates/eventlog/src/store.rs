@@ -110,7 +110,6 @@ pub(crate) trait Store: Send + Sync + std::fmt::Debug {
     /// when the log is next compacted. Tails are told.
     async fn remove(&self, streams: Vec<(StreamId, Version)>) -> Result<(), CommitError>;
 
-    /// The head of a stream.
     async fn head(&self, stream: &StreamId) -> Result<Option<StoredHead>, LogError>;
 
     /// Heads by kind and status, in the order that the query names.
@@ -129,7 +128,6 @@ pub(crate) trait Store: Send + Sync + std::fmt::Debug {
     /// Extends a lease that is still held.
     async fn renew(&self, lease: &Lease, ttl: Duration) -> Result<(), LeaseError>;
 
-    /// Releases a lease that is still held.
     async fn release(&self, lease: &Lease) -> Result<(), LeaseError>;
 
     /// Starts an upload. It is abandoned if it isn't finished within [`UPLOAD_TTL`].
@@ -144,7 +142,6 @@ pub(crate) trait Store: Send + Sync + std::fmt::Debug {
     /// that lacks chunks according to `info`, is [`BlobError::UploadLost`].
     async fn finish_upload(&self, upload: UploadId, id: BlobId, info: BlobInfo) -> Result<(), BlobError>;
 
-    /// The size of a blob.
     async fn blob_info(&self, id: BlobId) -> Result<Option<BlobInfo>, LogError>;
 
     /// A chunk of a blob, compressed.
@@ -243,7 +240,6 @@ pub(crate) struct BlobStart {
 /// A blob is kept for this time after it was put, even if nothing refers to it.
 pub(crate) const PIN_TTL: Duration = Duration::from_secs(10 * 60);
 
-/// An upload in progress.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct UploadId(pub(crate) i64);
 

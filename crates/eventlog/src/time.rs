@@ -125,7 +125,6 @@ impl LogTime {
         }))
     }
 
-    /// The time that a server reported.
     pub(crate) fn of_server(said: ServerTimeSample) -> Self {
         Self(Slot::new(said.into()))
     }

@@ -96,12 +96,12 @@ pub struct Counts {
 
 /// Tells of changes of any job or its output. Several changes may be told as one.
 #[derive(Debug)]
-pub struct JobMoves {
+pub struct JobChanges {
     pub(crate) jobs: StreamChanges,
     pub(crate) output: StreamChanges,
 }
 
-impl JobMoves {
+impl JobChanges {
     /// Waits until something has changed since it was last told.
     ///
     /// *Cancel safety*: dropped half-way, nothing is missed.

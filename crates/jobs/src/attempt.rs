@@ -15,7 +15,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 
 use crate::{
-    handler::{Handler, Outcome, Verdict, Work},
+    handler::{AttemptOutcome, AttemptVerdict, Handler, Work},
     history,
     job::{OutputEnd, Pool},
     message::{Finished, Message},
@@ -169,12 +169,12 @@ impl Attempt {
         };
         let end = match (outcome.verdict, stop.why()) {
             (_, Some(StopReason::LeaseLost)) => None,
-            (Verdict::Succeeded, _) => Some(End::Succeeded),
-            (Verdict::Failed, _) => Some(End::Failed),
-            (Verdict::Hopeless, _) => Some(End::Hopeless),
-            (Verdict::Stopped, Some(StopReason::Cause(cause))) => Some(End::Stopped(cause)),
+            (AttemptVerdict::Succeeded, _) => Some(End::Succeeded),
+            (AttemptVerdict::Failed, _) => Some(End::Failed),
+            (AttemptVerdict::FailedPermanently, _) => Some(End::FailedPermanently),
+            (AttemptVerdict::Stopped, Some(StopReason::Cause(cause))) => Some(End::Stopped(cause)),
             // The handler reports a stop that nobody asked for. So it gave up by itself.
-            (Verdict::Stopped, None) => Some(End::Failed),
+            (AttemptVerdict::Stopped, None) => Some(End::Failed),
         };
         let finished = Finished {
             job,
@@ -190,7 +190,7 @@ impl Attempt {
     }
 
     /// Runs the handler, and stops it when its time is over.
-    async fn work(self, log: Log, clock: &Arc<dyn Clock>, output: Output) -> Outcome {
+    async fn work(self, log: Log, clock: &Arc<dyn Clock>, output: Output) -> AttemptOutcome {
         let payload = match self.payload {
             Some(payload) => Ok(Some(payload)),
             None => Payload::read_through(&log, self.job, (clock, &self.stop.token.scope())).await,
@@ -233,7 +233,6 @@ impl Attempt {
     }
 }
 
-/// An error with its sources.
 fn with_causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
@@ -250,22 +249,22 @@ fn words_of(panic: &(dyn std::any::Any + Send)) -> &str {
         .unwrap_or("no words")
 }
 
-fn outcome(verdict: Verdict, text: String) -> Outcome {
-    Outcome {
+fn outcome(verdict: AttemptVerdict, text: String) -> AttemptOutcome {
+    AttemptOutcome {
         verdict,
         text,
         result: Value::Null,
     }
 }
 
-fn hopeless(text: String) -> Outcome {
-    outcome(Verdict::Hopeless, text)
+fn hopeless(text: String) -> AttemptOutcome {
+    outcome(AttemptVerdict::FailedPermanently, text)
 }
 
-fn failed(text: String) -> Outcome {
-    outcome(Verdict::Failed, text)
+fn failed(text: String) -> AttemptOutcome {
+    outcome(AttemptVerdict::Failed, text)
 }
 
-fn stopped() -> Outcome {
-    outcome(Verdict::Stopped, String::new())
+fn stopped() -> AttemptOutcome {
+    outcome(AttemptVerdict::Stopped, String::new())
 }

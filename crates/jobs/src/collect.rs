@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use eventlog::{CommitError, HeadsOrder, HeadsQuery, Log, LogError, StreamId, UnixMs, Version};
+use eventlog::{CommitError, EntityRecord, HeadsOrder, HeadsQuery, Log, LogError, StreamId, UnixMs, Version};
 use protocol::{JobId, JobState, JobsCollected};
 
 use crate::dispatch::IDLE;
-use crate::job::Job;
-use crate::{history, output, recover};
+use crate::job::{Job, Record};
+use crate::{history, output};
 
 /// How many heads are read at a time.
 const PAGE: u32 = 256;
@@ -28,18 +28,16 @@ pub(crate) async fn collect(log: &Log, policy: GcPolicy, now: UnixMs) -> Result<
     forget_idle_lanes(log).await?;
     let in_use = named(log).await?;
     let mut collected = JobsCollected::default();
-    let (mut after, mut ended_seen, mut kept_bytes) = (None, 0, 0);
-    loop {
-        let page = log
-            .heads(HeadsQuery {
-                kind: history::JOB_KIND.into(),
-                status: None,
-                after,
-                limit: PAGE,
-                order: HeadsOrder::NewestFirst,
-            })
-            .await?;
-        for job in page.iter().filter_map(|stored| history::readable(log, stored)) {
+    let (mut ended_seen, mut kept_bytes) = (0, 0);
+    let mut pages = log.pages(HeadsQuery {
+        kind: Record::KIND.into(),
+        status: None,
+        after: None,
+        limit: PAGE,
+        order: HeadsOrder::NewestFirst,
+    });
+    while let Some(page) = pages.next().await? {
+        for job in page.iter().filter_map(|stored| Job::of_head(log, stored).ok()) {
             let Some(ended_at) = job.record.ended_at() else {
                 continue;
             };
@@ -63,50 +61,28 @@ pub(crate) async fn collect(log: &Log, policy: GcPolicy, now: UnixMs) -> Result<
                 collected.output_bytes += output_bytes;
             }
         }
-        if page.len() < PAGE as usize {
-            return Ok(collected);
-        }
-        after = page.last().map(|stored| stored.stream.clone());
     }
+    Ok(collected)
 }
 
 /// Removes lanes in which no job runs: a missing lane counts as idle. A commit that saw the lane before is
 /// refused and retried.
 async fn forget_idle_lanes(log: &Log) -> Result<(), LogError> {
-    let mut after = None;
-    loop {
-        let page = log
-            .heads(HeadsQuery {
-                kind: history::LANE_KIND.into(),
-                status: Some(IDLE.into()),
-                after,
-                limit: PAGE,
-                order: HeadsOrder::OldestFirst,
-            })
-            .await?;
-        for stored in &page {
-            // A lane that has changed is no longer idle.
-            if let Err(CommitError::Log(error)) =
-                log.remove(vec![(stored.stream.clone(), stored.version)]).await
-            {
-                return Err(error);
-            }
+    for stored in log.all_heads(history::LANE_KIND, Some(IDLE)).await? {
+        // A lane that has changed is no longer idle.
+        if let Err(CommitError::Log(error)) = log.remove(vec![(stored.stream, stored.version)]).await {
+            return Err(error);
         }
-        if page.len() < PAGE as usize {
-            return Ok(());
-        }
-        after = page.last().map(|stored| stored.stream.clone());
     }
+    Ok(())
 }
 
 /// The jobs that queued ones wait for, or have waited for: the next daemon looks them up again.
 async fn named(log: &Log) -> Result<BTreeSet<JobId>, LogError> {
-    let queued = recover::all(log, history::JOB_KIND, Some(JobState::Queued)).await?;
-    let after = |job: Job| job.record.facts.after;
+    let queued = Job::all(log, Some(JobState::Queued.as_str())).await?;
     Ok(queued
-        .iter()
-        .filter_map(|stored| history::readable(log, stored))
-        .flat_map(after)
+        .into_iter()
+        .flat_map(|job| job.record.facts.after)
         .collect())
 }
 

@@ -1,6 +1,6 @@
 //! Errors of jobs.
 
-use eventlog::{BadName, CommitError, LeaseError, LogError};
+use eventlog::{BadName, CommitError, LeaseError, LogError, ReadError};
 use protocol::JobId;
 
 use crate::job::Job;
@@ -68,6 +68,12 @@ pub enum SubmitError {
     Log(#[from] LogError),
 }
 
+impl From<ReadError> for SubmitError {
+    fn from(error: ReadError) -> Self {
+        Self::Log(error.into())
+    }
+}
+
 impl SubmitError {
     /// Whether the job may have been accepted anyway, because the log's answer was lost.
     #[must_use]
@@ -116,6 +122,21 @@ pub enum ChangeError {
     /// The log failed.
     #[error(transparent)]
     Log(#[from] LogError),
+}
+
+impl From<CommitError> for ChangeError {
+    fn from(error: CommitError) -> Self {
+        match error {
+            CommitError::Log(error) => Self::Log(error),
+            error => Self::Commit(error),
+        }
+    }
+}
+
+impl From<ReadError> for ChangeError {
+    fn from(error: ReadError) -> Self {
+        Self::Log(error.into())
+    }
 }
 
 impl ChangeError {

@@ -15,8 +15,8 @@ use crate::output::Output;
 pub trait Handler: Send + Sync + std::fmt::Debug {
     /// Does the work. When this returns, nothing of it may be running anymore: a client that is told that a job
     /// was cancelled relies on that. It must end soon after `work.scope` is cancelled, and then returns
-    /// [`Verdict::Stopped`]; if the work was done before it noticed, it returns how that went.
-    async fn run(&self, work: Work) -> Outcome;
+    /// [`AttemptVerdict::Stopped`]; if the work was done before it noticed, it returns how that went.
+    async fn run(&self, work: Work) -> AttemptOutcome;
 }
 
 /// One attempt of a job, as its handler sees it.
@@ -45,9 +45,9 @@ pub struct Work {
 
 /// The result of an attempt.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Outcome {
+pub struct AttemptOutcome {
     /// How it went.
-    pub verdict: Verdict,
+    pub verdict: AttemptVerdict,
     /// A summary in one line, for users.
     pub text: String,
     /// The details for programs; at most [`RESULT_LIMIT_BYTES`](crate::RESULT_LIMIT_BYTES).
@@ -56,13 +56,13 @@ pub struct Outcome {
 
 /// How an attempt went.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Verdict {
+pub enum AttemptVerdict {
     /// The work is done.
     Succeeded,
     /// The work failed, and a retry may help.
     Failed,
     /// The work failed, and a retry won't help.
-    Hopeless,
+    FailedPermanently,
     /// The attempt was stopped because the scope was cancelled.
     Stopped,
 }

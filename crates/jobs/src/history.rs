@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use base64::{Engine, prelude::BASE64_STANDARD};
-use eventlog::{BlobId, CommitError, Event, Head, Log, LogError, NewEvent, Sequence, StoredHead, StreamId};
+use eventlog::{BlobId, CommitError, EntityEvent, EntityRecord, Event, Head, NewEvent, Sequence, StreamId};
 use protocol::JobId;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
@@ -17,8 +17,6 @@ use crate::{
 };
 use eventlog::UnixMs;
 
-/// The kind of the heads of jobs.
-pub(crate) const JOB_KIND: &str = "job";
 /// The kind of the heads of their outputs.
 pub(crate) const OUTPUT_KIND: &str = "job-output";
 /// The kind of the heads of idempotency keys.
@@ -139,32 +137,8 @@ pub(crate) fn is_claim(kind: &str) -> bool {
     kind == CLAIMED
 }
 
-/// Whether an event of this kind is the end of a job.
 pub(crate) fn is_end(kind: &str) -> bool {
     matches!(kind, SUCCEEDED | FAILED | CANCELLED)
-}
-
-/// The head of a job cannot be understood.
-#[derive(Debug, thiserror::Error)]
-#[error("the head of `{stream}` is not that of a job")]
-pub(crate) struct BadRecord {
-    pub(crate) stream: StreamId,
-    #[source]
-    source: serde_json::Error,
-}
-
-/// Reads a job; `None` if there is none of that id.
-pub(crate) async fn read(log: &Log, id: JobId) -> Result<Option<Job>, LogError> {
-    let stored = log.head(&job_stream(id)).await?;
-    let job = stored
-        .as_ref()
-        .map(|stored| log.or_quarantine(stored, job(id, stored)));
-    job.transpose().map_err(|bad| LogError::Corrupt(Arc::new(bad)))
-}
-
-/// A job from its head, for lists. One that cannot be understood is left out and quarantined.
-pub(crate) fn readable(log: &Log, stored: &StoredHead) -> Option<Job> {
-    log.readable(stored, job(id_of(&stored.stream)?, stored))
 }
 
 /// What a job was submitted with.
@@ -224,10 +198,11 @@ pub(crate) fn submission_of(event: &Event) -> Option<Submission> {
     })
 }
 
-/// The events for what happened. A submission has more to say; it is written by [`submitted_event`].
-pub(crate) fn new_events(happenings: &[Happening]) -> Result<Vec<NewEvent>, CommitError> {
-    let event = |happening: &Happening| NewEvent::json(happening.name(), happening);
-    happenings.iter().map(event).collect()
+impl EntityEvent for Happening {
+    /// A submission has more to say; it is encoded by [`submitted_event`].
+    fn encode(&self) -> Result<NewEvent, CommitError> {
+        NewEvent::json(self.name(), self)
+    }
 }
 
 /// What an event says; `None` if it is of a kind that this daemon does not know.
@@ -258,29 +233,11 @@ fn submitted_body(event: &Event) -> Option<SubmittedBody<'_>> {
     serde_json::from_slice(&event.body).ok()
 }
 
-/// The head for a record.
-pub(crate) fn head(record: &Record) -> Result<Head, CommitError> {
-    Head::json(JOB_KIND, record.state.name().as_str(), record)
-}
-
-/// The job that a head stands for.
-pub(crate) fn job(id: JobId, stored: &StoredHead) -> Result<Job, BadRecord> {
-    let record = serde_json::from_slice(&stored.head.body).map_err(|source| BadRecord {
-        stream: stored.stream.clone(),
-        source,
-    })?;
-    Ok(Job {
-        id,
-        version: stored.version,
-        record,
-    })
-}
-
 /// Why a head of ours cannot be read; nothing if it can be, or is not ours.
 #[must_use]
-pub fn unreadable_head(_stream: &StreamId, head: &Head) -> Option<serde_json::Error> {
+pub fn unreadable_head(stream: &StreamId, head: &Head) -> Option<serde_json::Error> {
     match &*head.kind {
-        JOB_KIND => serde_json::from_slice::<Record>(&head.body).err(),
+        Record::KIND => Job::problem(stream, head),
         KEY_KIND => serde_json::from_slice::<crate::submit::IdempotencyKey>(&head.body).err(),
         OUTPUT_KIND => crate::output::unreadable_output(&head.body),
         _ => None,
@@ -306,9 +263,8 @@ fn is_deeper(value: &Value, levels: usize) -> bool {
     }
 }
 
-/// The stream of a job.
 pub(crate) fn job_stream(id: JobId) -> StreamId {
-    stream(&format!("{JOB_KIND}/{id}"))
+    stream(&format!("{}/{id}", Record::KIND))
 }
 
 /// The stream of a job's output.
@@ -328,12 +284,6 @@ pub(crate) fn lane_stream(name: &str) -> StreamId {
     } else {
         stream(&format!("{LANE_KIND}-hash/{}", blake3::hash(name.as_bytes())))
     }
-}
-
-/// The job of a stream; `None` if it is the stream of something else.
-pub(crate) fn id_of(stream: &StreamId) -> Option<JobId> {
-    let rest = stream.as_str().strip_prefix(JOB_KIND)?;
-    rest.strip_prefix('/')?.parse().ok()
 }
 
 fn stream(name: &str) -> StreamId {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use eventlog::{BODY_LIMIT_BYTES, BlobId, Event, Head, NewEvent, Sequence, StoredHead, Version};
+use eventlog::{BODY_LIMIT_BYTES, BlobId, EntityEvent, Event, Head, NewEvent, Sequence, StoredHead, Version};
 use proptest::prelude::*;
 use protocol::{JobId, JobIfInterrupted};
 use serde_json::{Value, json};
@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use crate::{
     PAYLOAD_LIMIT_BYTES, RESULT_LIMIT_BYTES,
     history::{
-        Happening, Moment, RESULT_LIMIT_LEVELS, bounded_result, head, id_of, job, job_stream, key_stream,
-        lane_stream, moment, new_events, output_stream, submission_of, submitted_event,
+        Happening, Moment, RESULT_LIMIT_LEVELS, bounded_result, job_stream, key_stream, lane_stream, moment,
+        output_stream, submission_of, submitted_event,
     },
     job::{
         Attempt, CancelRequest, Ending, FailReason, Job, Lane, NewJob, OutputEnd, Priority, Record, State,
@@ -83,7 +83,10 @@ fn happenings() -> Vec<Happening> {
 
 #[test]
 fn what_happened_can_be_read_back() {
-    let events = new_events(&happenings()).unwrap();
+    let events = happenings()
+        .iter()
+        .map(|happening| happening.encode().unwrap())
+        .collect::<Vec<_>>();
     let kinds: Vec<_> = events.iter().map(|event| event.kind.to_string()).collect();
     let expected = [
         "claimed",
@@ -257,6 +260,11 @@ fn records() -> Vec<Record> {
     states.into_iter().enumerate().map(record).collect()
 }
 
+fn head(record: &Record) -> Head {
+    let write = Job::new(JobId::generate(), record.clone()).write(&[]);
+    write.unwrap().head.unwrap()
+}
+
 fn stored_head(id: JobId, head: Head) -> StoredHead {
     StoredHead {
         stream: job_stream(id),
@@ -270,7 +278,7 @@ fn stored_head(id: JobId, head: Head) -> StoredHead {
 fn records_can_be_read_back() {
     let id = JobId::generate();
     for record in records() {
-        let head = head(&record).unwrap();
+        let head = head(&record);
         assert_eq!(
             (&*head.kind, &*head.status),
             ("job", record.state.name().as_str())
@@ -278,9 +286,10 @@ fn records_can_be_read_back() {
         let expected = Job {
             id,
             version: Version::from_u64(5),
+            last_sequence: Sequence::from_u64(4),
             record,
         };
-        assert_eq!(job(id, &stored_head(id, head)).unwrap(), expected);
+        assert_eq!(Job::decode(&stored_head(id, head)).unwrap(), expected);
     }
 }
 
@@ -288,15 +297,18 @@ fn records_can_be_read_back() {
 fn a_head_of_a_newer_daemon_is_still_a_job() {
     let id = JobId::generate();
     for record in records() {
-        let mut head = head(&record).unwrap();
+        let mut head = head(&record);
         let mut value: Value = serde_json::from_slice(&head.body).unwrap();
         value["colour"] = json!("blue");
         value["facts"]["colour"] = json!({ "is": "blue" });
         value["state"]["colour"] = json!(["blue"]);
         head.body = Arc::from(serde_json::to_vec(&value).unwrap());
-        assert_eq!(job(id, &stored_head(id, head.clone())).unwrap().record, record);
+        assert_eq!(
+            Job::decode(&stored_head(id, head.clone())).unwrap().record,
+            record
+        );
         head.body = Arc::from(&b"{}"[..]);
-        let error = job(id, &stored_head(id, head)).unwrap_err();
+        let error = Job::decode(&stored_head(id, head)).unwrap_err();
         assert_eq!(error.stream, job_stream(id));
     }
 }
@@ -324,7 +336,7 @@ fn a_result_that_was_kept_can_be_read_back() {
         record.state = State::Succeeded { ending };
         let id = JobId::generate();
         assert_eq!(
-            job(id, &stored_head(id, head(&record).unwrap())).unwrap().record,
+            Job::decode(&stored_head(id, head(&record))).unwrap().record,
             record
         );
     }
@@ -357,14 +369,14 @@ fn names_of_streams() {
     for (stream, name) in cases {
         assert_eq!(stream.as_str(), name);
     }
-    assert_eq!(id_of(&job_stream(id)), Some(id));
+    assert_eq!(Job::id_of(&job_stream(id)), Some(id));
     for other in [
         output_stream(id),
         key_stream("k"),
         lane_stream("l"),
         lane_stream(bell),
     ] {
-        assert_eq!(id_of(&other), None, "{other}");
+        assert_eq!(Job::id_of(&other), None, "{other}");
     }
 }
 

@@ -2,10 +2,12 @@
 
 use std::{num::NonZeroU16, sync::Arc, time::Duration};
 
-use eventlog::{BlobId, UnixMs, Version};
+use eventlog::{BlobId, Entity, EntityRecord, UnixMs};
 use protocol::{JobId, JobIfInterrupted, JobState};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use crate::history::Happening;
 
 /// A job to be submitted. [`NewJob::new`] has the usual choices.
 #[derive(Clone, Debug)]
@@ -205,15 +207,7 @@ impl Default for RetryPolicy {
 }
 
 /// A job as it was when it was read.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Job {
-    /// Its id.
-    pub id: JobId,
-    /// The version of its stream. Every write to it names this.
-    pub version: Version,
-    /// What was asked for, and what has become of it.
-    pub record: Record,
-}
+pub type Job = Entity<Record>;
 
 /// The head of a job's stream.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
@@ -233,6 +227,16 @@ pub struct Record {
     pub cancel: Option<CancelRequest>,
     /// What it is doing.
     pub state: State,
+}
+
+impl EntityRecord for Record {
+    const KIND: &'static str = "job";
+    type Id = JobId;
+    type Event = Happening;
+
+    fn status(&self) -> Arc<str> {
+        self.state.name().as_str().into()
+    }
 }
 
 /// A wish that a job be cancelled. On the wire, its time is a text.

@@ -45,11 +45,11 @@ mod submit;
 mod wait;
 mod worker;
 
-pub use answers::{Counts, JobMoves, ListQuery, Requested, SeenNow, Submitted, WaitingFor};
+pub use answers::{Counts, JobChanges, ListQuery, Requested, SeenNow, Submitted, WaitingFor};
 pub use collect::GcPolicy;
 pub use error::{ChangeError, OpenJobsError, SubmitError};
 pub use eventlog::UnixMs;
-pub use handler::{Handler, Outcome, Verdict, Work};
+pub use handler::{AttemptOutcome, AttemptVerdict, Handler, Work};
 pub use history::{Happening, Moment, unreadable_head};
 pub use job::{
     Attempt, CancelRequest, Ending, Facts, FailReason, Job, Lane, NewJob, OutputEnd, Pool, Priority, Record,

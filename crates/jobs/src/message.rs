@@ -13,7 +13,6 @@ use crate::dispatch::Lane;
 use crate::job::{Job, OutputEnd, Pool};
 use crate::state::End;
 
-/// A message to the dispatcher.
 #[derive(Debug)]
 pub(crate) enum Message {
     /// A job was submitted here, and is on disk.

@@ -6,7 +6,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use eventlog::{HeadsOrder, HeadsQuery, Log, LogError, StoredHead};
+use eventlog::{Log, LogError};
 use protocol::JobState;
 
 use crate::{
@@ -15,9 +15,6 @@ use crate::{
     job::{Job, State},
     service::Sharing,
 };
-
-/// How many heads are read at a time.
-const PAGE: u32 = 1_000;
 
 /// The jobs and lanes in the log.
 #[derive(Debug, Default)]
@@ -33,15 +30,13 @@ pub(crate) async fn recover(log: &Log, sharing: Sharing, home: &str) -> Result<J
     let mut found = JobScan::default();
     // A job that starts to run in the meantime belongs to another home; this one serves nobody yet.
     let (running, queued, lanes) = tokio::try_join!(
-        all(log, history::JOB_KIND, Some(JobState::Running)),
-        all(log, history::JOB_KIND, Some(JobState::Queued)),
-        all(log, history::LANE_KIND, None),
+        Job::all(log, Some(JobState::Running.as_str())),
+        Job::all(log, Some(JobState::Queued.as_str())),
+        log.all_heads(history::LANE_KIND, None),
     )?;
     let mut named: BTreeSet<String> = BTreeSet::new();
-    for stored in running {
-        let Some(job) = history::readable(log, &stored) else {
-            continue;
-        };
+    found.queued = queued;
+    for job in running {
         let State::Running { attempt } = &job.record.state else {
             continue;
         };
@@ -49,9 +44,6 @@ pub(crate) async fn recover(log: &Log, sharing: Sharing, home: &str) -> Result<J
         if sharing == Sharing::Alone || &*attempt.worker.home == home {
             found.dead.push(job);
         }
-    }
-    for stored in queued {
-        found.queued.extend(history::readable(log, &stored));
     }
     found.lanes = lanes.iter().filter_map(Lane::read).collect();
     if sharing == Sharing::Alone {
@@ -62,29 +54,4 @@ pub(crate) async fn recover(log: &Log, sharing: Sharing, home: &str) -> Result<J
         }
     }
     Ok(found)
-}
-
-/// All heads of a kind, oldest first.
-pub(crate) async fn all(
-    log: &Log,
-    kind: &str,
-    status: Option<JobState>,
-) -> Result<Vec<StoredHead>, LogError> {
-    let mut all: Vec<StoredHead> = Vec::new();
-    loop {
-        let page = log
-            .heads(HeadsQuery {
-                kind: kind.into(),
-                status: status.map(|status| status.as_str().into()),
-                after: all.last().map(|stored| stored.stream.clone()),
-                limit: PAGE,
-                order: HeadsOrder::OldestFirst,
-            })
-            .await?;
-        let is_last = page.len() < PAGE as usize;
-        all.extend(page);
-        if is_last {
-            return Ok(all);
-        }
-    }
 }

@@ -10,7 +10,8 @@ use std::{
 };
 
 use eventlog::{
-    ChangesEnd, Commit, HeadsOrder, HeadsQuery, LeaseError, Log, LogError, StoredHead, StreamChanges, Version,
+    ChangesEnd, Commit, EntityRecord, HeadPages, HeadsOrder, HeadsQuery, LeaseError, Log, LogError,
+    StoredHead, StreamChanges, Version,
 };
 use kernel::{Cause, Deadline, Scope, Slot};
 use protocol::{JobId, JobState};
@@ -20,7 +21,7 @@ use crate::{
     answers::Counts,
     dispatch::Lane,
     history,
-    job::{Job, State},
+    job::{Job, Record, State},
     message::Message,
 };
 use eventlog::WallClock;
@@ -45,7 +46,6 @@ pub(crate) struct RemoteWatcher {
     pub(crate) wall: WallClock,
     pub(crate) home: Arc<str>,
     pub(crate) boot: String,
-    /// The counts of the dispatcher.
     pub(crate) counts: Slot<Counts>,
     /// Weak, so that it doesn't keep the dispatcher alive.
     pub(crate) report: mpsc::WeakSender<Message>,
@@ -65,7 +65,6 @@ enum ScanExtent {
     All,
 }
 
-/// Whether a hint arrived.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Hinted {
     No,
@@ -75,7 +74,7 @@ enum Hinted {
 impl RemoteWatcher {
     /// Scans until the scope is cancelled or the dispatcher is gone.
     pub(crate) async fn run(mut self) {
-        let mut changes = self.log.changes(history::JOB_KIND);
+        let mut changes = self.log.changes(Record::KIND);
         for number in 1_u64.. {
             if self.report.strong_count() == 0 {
                 return;
@@ -142,29 +141,21 @@ impl RemoteWatcher {
     }
 
     async fn scan_queued(&self, extent: ScanExtent) -> Result<(), LogError> {
-        let mut after = None;
-        loop {
-            let page = self
-                .page(history::JOB_KIND, Some(JobState::Queued.as_str()), after)
-                .await?;
-            let is_last = page.len() < PAGE as usize || extent == ScanExtent::Newest;
-            after = page.last().map(|stored| stored.stream.clone());
+        let mut pages = self.pages(JobState::Queued);
+        while let Some(page) = pages.next().await? {
             self.send(Message::QueuedFound(jobs(&self.log, &page))).await;
-            if is_last {
-                return Ok(());
+            if extent == ScanExtent::Newest {
+                break;
             }
         }
+        Ok(())
     }
 
     /// Scans running jobs: some of ours may have to be cancelled, and the workers of others may be dead.
     async fn scan_running(&mut self) -> Result<(), LogError> {
-        let (mut after, mut by_worker) = (None, BTreeMap::<_, Vec<Job>>::new());
-        let mut held = HashMap::new();
-        loop {
-            let page = self
-                .page(history::JOB_KIND, Some(JobState::Running.as_str()), after)
-                .await?;
-            after = page.last().map(|stored| stored.stream.clone());
+        let (mut by_worker, mut held) = (BTreeMap::<_, Vec<Job>>::new(), HashMap::new());
+        let mut pages = self.pages(JobState::Running);
+        while let Some(page) = pages.next().await? {
             for job in jobs(&self.log, &page) {
                 let State::Running { attempt } = &job.record.state else {
                     continue;
@@ -183,9 +174,6 @@ impl RemoteWatcher {
                     continue;
                 }
                 by_worker.entry(worker.clone()).or_default().push(job);
-            }
-            if page.len() < PAGE as usize {
-                break;
             }
         }
         self.held_before = held;
@@ -253,7 +241,7 @@ impl RemoteWatcher {
         let mut running = lane.running.clone();
         for id in &lane.running {
             let job = match id.parse() {
-                Ok(id) => history::read(&self.log, id).await?,
+                Ok(id) => Job::read(&self.log, id).await?,
                 Err(_) => None,
             };
             if job.is_none_or(|job| job.record.state.name() != JobState::Running) {
@@ -286,28 +274,21 @@ impl RemoteWatcher {
         let (answer, answered) = oneshot::channel();
         self.send(Message::Dependencies { answer }).await;
         for id in answered.await.unwrap_or_default() {
-            let job = history::read(&self.log, id).await?;
+            let job = Job::read(&self.log, id).await?;
             let state = job.map(|job| job.record.state.name());
             self.send(Message::DependencyState { id, state }).await;
         }
         Ok(())
     }
 
-    async fn page(
-        &self,
-        kind: &str,
-        status: Option<&str>,
-        after: Option<eventlog::StreamId>,
-    ) -> Result<Vec<StoredHead>, LogError> {
-        self.log
-            .heads(HeadsQuery {
-                kind: kind.into(),
-                status: status.map(Into::into),
-                after,
-                limit: PAGE,
-                order: HeadsOrder::NewestFirst,
-            })
-            .await
+    fn pages(&self, state: JobState) -> HeadPages {
+        self.log.pages(HeadsQuery {
+            kind: Record::KIND.into(),
+            status: Some(state.as_str().into()),
+            after: None,
+            limit: PAGE,
+            order: HeadsOrder::NewestFirst,
+        })
     }
 
     /// Only fails when the service is gone.
@@ -320,6 +301,6 @@ impl RemoteWatcher {
 
 fn jobs(log: &Log, page: &[StoredHead]) -> Vec<Job> {
     page.iter()
-        .filter_map(|stored| history::readable(log, stored))
+        .filter_map(|stored| Job::of_head(log, stored).ok())
         .collect()
 }

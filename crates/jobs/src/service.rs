@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use eventlog::{
-    Bookmark, Commit, CommitError, HeadsOrder, HeadsQuery, Log, LogError, Sequence, StoredHead, UnixMs,
-    WallClock, Write,
+    Bookmark, EntityRecord, HeadsOrder, HeadsQuery, Log, LogError, Sequence, StoredHead, UnixMs, Updated,
+    WallClock,
 };
 use futures_util::{StreamExt, TryStreamExt, stream};
 use kernel::{CancellationToken, Cause, Clock, Deadline, Scope, Slot};
@@ -14,19 +14,19 @@ use process::Tasks;
 use protocol::{BootId, HomeId, JobId, JobsCollected};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::answers::{Counts, JobMoves, ListQuery, Requested, SeenNow, Submitted, WaitingFor};
+use crate::answers::{Counts, JobChanges, ListQuery, Requested, SeenNow, Submitted, WaitingFor};
 use crate::attempt::Payload;
 use crate::collect::{self, GcPolicy};
 use crate::dispatch::{Dispatcher, DispatcherParts};
 use crate::error::{ChangeError, OpenJobsError, SubmitError};
 use crate::handler::Handler;
 use crate::history::{self, Moment};
-use crate::job::{Job, NewJob, State};
+use crate::job::{Job, NewJob, Record, State};
 use crate::message::Message;
 use crate::output::{self, FollowEnd, OutputSummary, OutputTail};
 use crate::queue::QUEUE_LIMIT;
 use crate::remote_watch::RemoteWatcher;
-use crate::state::{self, Change, Refused};
+use crate::state::{self, Change, Refused, Step};
 use crate::worker::WorkerIdentity;
 use crate::{recover, submit, wait};
 
@@ -210,7 +210,7 @@ impl Jobs {
     /// # Errors
     /// If the log can't be read.
     pub async fn get(&self, id: JobId) -> Result<Option<Job>, LogError> {
-        history::read(&self.shared.log, id).await
+        Ok(Job::read(&self.shared.log, id).await?)
     }
 
     /// Jobs, newest first. Followers, which only handle the end of another job, are left out; that job names
@@ -221,27 +221,24 @@ impl Jobs {
     pub async fn list(&self, query: ListQuery) -> Result<Vec<Job>, LogError> {
         let log = &self.shared.log;
         let wanted = query.limit as usize;
-        let mut after = query.before.map(history::job_stream);
+        let mut pages = log.pages(HeadsQuery {
+            kind: Record::KIND.into(),
+            status: query.state.map(|state| state.as_str().into()),
+            after: query.before.map(history::job_stream),
+            limit: query.limit,
+            order: HeadsOrder::NewestFirst,
+        });
         let mut found: Vec<Job> = Vec::new();
         // Jobs that can't be read are left out. A page that is short because of them would look like the last
         // one.
-        loop {
-            let heads = HeadsQuery {
-                kind: history::JOB_KIND.into(),
-                status: query.state.map(|state| state.as_str().into()),
-                after: after.take(),
-                limit: query.limit,
-                order: HeadsOrder::NewestFirst,
-            };
-            let heads = log.heads(heads).await?;
-            let jobs = heads.iter().filter_map(|stored| history::readable(log, stored));
+        while found.len() < wanted
+            && let Some(page) = pages.next().await?
+        {
+            let jobs = page.iter().filter_map(|stored| self.of_head(stored));
             found.extend(jobs.filter(|job| !job.record.facts.is_follower()));
-            after = heads.last().map(|stored| stored.stream.clone());
-            if found.len() >= wanted || heads.len() < wanted || after.is_none() {
-                found.truncate(wanted);
-                return Ok(found);
-            }
         }
+        found.truncate(wanted);
+        Ok(found)
     }
 
     /// The summary of a job's output.
@@ -317,7 +314,7 @@ impl Jobs {
     /// The job in a head that the caller already has; `None` if it can't be read.
     #[must_use]
     pub fn of_head(&self, stored: &StoredHead) -> Option<Job> {
-        history::readable(&self.shared.log, stored)
+        Job::of_head(&self.shared.log, stored).ok()
     }
 
     /// What has happened to a job after a place, oldest first.
@@ -375,41 +372,29 @@ impl Jobs {
 
     /// Writes the request to disk and tells the dispatcher.
     async fn request_cancel(&self, id: JobId, request: Requested) -> Result<Job, ChangeError> {
-        let mut job = self.get(id).await?.ok_or(ChangeError::NotFound { id })?;
-        for _ in 0..CANCEL_TRIES {
+        let cancelled = Job::update(&self.shared.log, id, CANCEL_TRIES, |job| {
+            let job = job.ok_or(ChangeError::NotFound { id })?;
             let change = Change::Cancel {
                 by: request.by.clone(),
                 why: request.why.clone(),
                 now: self.shared.wall.now(),
             };
-            let step = match state::apply(&job.record, change) {
-                Ok(step) => step,
-                Err(Refused::AlreadyCancelling) => return Ok(job),
-                Err(_) => return Err(ChangeError::Ended { job: Box::new(job) }),
-            };
-            let write = Write {
-                stream: history::job_stream(id),
-                expected: job.version,
-                head: Some(history::head(&step.record).map_err(ChangeError::Commit)?),
-                events: history::new_events(&step.happenings).map_err(ChangeError::Commit)?,
-            };
-            match self.shared.log.commit(Commit::one(write)).await {
-                Ok(committed) => {
-                    if let Some(committed) = committed.first() {
-                        job.version = committed.version;
-                    }
-                    job.record = step.record;
-                    self.tell(Message::Cancelled(Box::new(job.clone()))).await;
-                    return Ok(job);
-                }
-                Err(CommitError::Conflict { actual, .. }) => {
-                    job = current_job(&self.shared.log, id, actual.as_deref())?
-                }
-                Err(CommitError::Log(error)) => return Err(ChangeError::Log(error)),
-                Err(error) => return Err(ChangeError::Commit(error)),
+            match state::apply(&job.record, change) {
+                Ok(Step { record, happenings }) => Ok(Some(eventlog::Change {
+                    events: happenings,
+                    ..eventlog::Change::new(record)
+                })),
+                Err(Refused::AlreadyCancelling) => Ok(None),
+                Err(_) => Err(ChangeError::Ended {
+                    job: Box::new(job.clone()),
+                }),
             }
+        });
+        let cancelled = cancelled.await?;
+        if let Updated::Written(job) = &cancelled {
+            self.tell(Message::Cancelled(Box::new(job.clone()))).await;
         }
-        Ok(job)
+        cancelled.entity().ok_or(ChangeError::NotFound { id })
     }
 
     /// Submits a job that has ended again, as a new job with another id. The old one doesn't change.
@@ -492,9 +477,9 @@ impl Jobs {
 
     /// Tells from now on when a job or its output changes, here or on another machine.
     #[must_use]
-    pub fn moves(&self) -> JobMoves {
-        JobMoves {
-            jobs: self.shared.log.changes(history::JOB_KIND),
+    pub fn moves(&self) -> JobChanges {
+        JobChanges {
+            jobs: self.shared.log.changes(Record::KIND),
             output: self.shared.log.changes(history::OUTPUT_KIND),
         }
     }
@@ -538,11 +523,4 @@ impl Jobs {
     async fn tell(&self, message: Message) {
         drop(self.shared.inbox.send(message).await);
     }
-}
-
-/// The current state of a job that conflicted with a write.
-fn current_job(log: &Log, id: JobId, actual: Option<&StoredHead>) -> Result<Job, ChangeError> {
-    actual
-        .and_then(|stored| history::readable(log, stored))
-        .ok_or(ChangeError::NotFound { id })
 }

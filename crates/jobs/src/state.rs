@@ -71,7 +71,7 @@ pub(crate) enum End {
     /// It failed, and trying again may help.
     Failed,
     /// It failed, and trying again does not help.
-    Hopeless,
+    FailedPermanently,
     /// It was stopped before it was done.
     Stopped(StopCause),
 }
@@ -296,7 +296,7 @@ fn finish(record: &Record, end: End, ending: Ending, jitter: f64) -> Step {
         End::Stopped(StopCause::Draining) => return interrupt(record, ending, jitter),
         End::Stopped(StopCause::TimeLimit) => FailReason::TimedOut,
         End::Stopped(StopCause::Deadline) => FailReason::DeadlinePassed,
-        End::Failed | End::Hopeless => FailReason::AttemptFailed,
+        End::Failed | End::FailedPermanently => FailReason::AttemptFailed,
     };
     next.failures = next.failures.saturating_add(1);
     if next.cancel.is_some() {

@@ -168,13 +168,13 @@ impl Model {
             _ if self.is_late() => FailReason::DeadlinePassed,
             End::Stopped(StopCause::Deadline) => FailReason::DeadlinePassed,
             End::Stopped(StopCause::TimeLimit) => FailReason::TimedOut,
-            End::Failed | End::Hopeless => FailReason::AttemptFailed,
+            End::Failed | End::FailedPermanently => FailReason::AttemptFailed,
         };
         self.failures += 1;
         let is_last_try = self.failures > u32::from(self.facts.retry.max_retries);
         let until = self.now + self.pause_ms(self.failures, jitter);
         let comes_too_late = self.facts.deadline.is_some_and(|deadline| deadline.0 <= until);
-        let gives_up = matches!(end, End::Hopeless) || reason == FailReason::DeadlinePassed;
+        let gives_up = matches!(end, End::FailedPermanently) || reason == FailReason::DeadlinePassed;
         if self.is_wished || is_last_try || comes_too_late || gives_up {
             self.over(reason)
         } else {

@@ -10,7 +10,7 @@ use crate::{
     attempt::Payload,
     error::SubmitError,
     history,
-    job::{Facts, Job, NewJob, Record, WaitsUntil},
+    job::{Facts, Job, NewJob, WaitsUntil},
     state,
 };
 use eventlog::UnixMs;
@@ -32,7 +32,6 @@ const RETRIES_LIMIT: u16 = 1_000;
 pub(crate) struct AcceptedJob {
     pub(crate) submitted: Submitted,
     pub(crate) payload: Payload,
-    /// The follower that was accepted with it.
     pub(crate) follower: Option<(Job, Payload)>,
 }
 
@@ -40,7 +39,7 @@ pub(crate) struct AcceptedJob {
 pub(crate) async fn submit(log: &Log, new: NewJob, now: UnixMs) -> Result<AcceptedJob, SubmitError> {
     check(&new)?;
     for id in &new.facts.after {
-        if history::read(log, *id).await?.is_none() {
+        if Job::read(log, *id).await?.is_none() {
             return Err(SubmitError::UnknownDependency { id: *id });
         }
     }
@@ -53,8 +52,8 @@ pub(crate) async fn submit(log: &Log, new: NewJob, now: UnixMs) -> Result<Accept
         essence,
         then,
     } = new;
-    let follower = then.map(|then| Follower::new(*then, id, now)).transpose()?;
-    facts.followed_by = follower.as_ref().map(|follower| follower.id);
+    let mut follower = then.map(|then| follower(*then, id, now)).transpose()?;
+    facts.followed_by = follower.as_ref().map(|(follower, _)| follower.id);
     let key = match facts.idempotency_key.clone() {
         None => None,
         Some(key) => Some(IdempotencyKey {
@@ -64,35 +63,30 @@ pub(crate) async fn submit(log: &Log, new: NewJob, now: UnixMs) -> Result<Accept
         }),
     };
     let (record, _) = state::submitted(facts, delay, now);
-    let mut writes = vec![Write {
-        stream: history::job_stream(id),
-        expected: Version::NONE,
-        head: Some(history::head(&record).map_err(refused)?),
-        events: vec![
-            history::submitted_event(&record.facts.submitted_by, &payload, blobs.clone()).map_err(refused)?,
-        ],
-    }];
-    if let Some(key) = &key {
-        writes.push(key.write().map_err(refused)?);
-    }
-    if let Some(follower) = &follower {
-        writes.push(follower.write().map_err(refused)?);
-    }
+    let mut job = Job::new(id, record);
     let payload = Payload {
         bytes: payload.into(),
         blobs,
     };
+    let mut writes = vec![first_write(&job, &payload).map_err(refused)?];
+    if let Some(key) = &key {
+        writes.push(key.write().map_err(refused)?);
+    }
+    if let Some((follower, payload)) = &follower {
+        writes.push(first_write(follower, payload).map_err(refused)?);
+    }
     match log.commit(Commit::all(writes)).await {
         Ok(committed) => {
-            let version = committed.first().map_or(Version::NONE, |job| job.version);
-            let job = Job { id, version, record };
-            let version = committed
-                .last()
-                .map_or(Version::NONE, |follower| follower.version);
+            if let (Some(first), Some(last)) = (committed.first(), committed.last()) {
+                job.committed(*first);
+                if let Some((follower, _)) = &mut follower {
+                    follower.committed(*last);
+                }
+            }
             Ok(AcceptedJob {
                 submitted: Submitted::New(job),
                 payload,
-                follower: follower.map(|follower| follower.taken(version)),
+                follower,
             })
         }
         Err(CommitError::Conflict {
@@ -110,43 +104,25 @@ pub(crate) async fn submit(log: &Log, new: NewJob, now: UnixMs) -> Result<Accept
 }
 
 /// A job that starts when another one has ended.
-struct Follower {
-    id: JobId,
-    record: Record,
-    payload: Payload,
+fn follower(mut new: NewJob, after: JobId, now: UnixMs) -> Result<(Job, Payload), SubmitError> {
+    new.facts.after = vec![after];
+    new.facts.waits_until = WaitsUntil::End;
+    check(&new)?;
+    let (record, _) = state::submitted(new.facts, new.delay, now);
+    let payload = Payload {
+        bytes: new.payload.into(),
+        blobs: new.blobs,
+    };
+    Ok((Job::new(new.id, record), payload))
 }
 
-impl Follower {
-    fn new(mut new: NewJob, after: JobId, now: UnixMs) -> Result<Self, SubmitError> {
-        new.facts.after = vec![after];
-        new.facts.waits_until = WaitsUntil::End;
-        check(&new)?;
-        let (record, _) = state::submitted(new.facts, new.delay, now);
-        Ok(Self {
-            id: new.id,
-            record,
-            payload: Payload {
-                bytes: new.payload.into(),
-                blobs: new.blobs,
-            },
-        })
-    }
-
-    fn write(&self) -> Result<Write, CommitError> {
-        let Payload { bytes, blobs } = &self.payload;
-        let submitted = history::submitted_event(&self.record.facts.submitted_by, bytes, blobs.clone())?;
-        Ok(Write {
-            stream: history::job_stream(self.id),
-            expected: Version::NONE,
-            head: Some(history::head(&self.record)?),
-            events: vec![submitted],
-        })
-    }
-
-    fn taken(self, version: Version) -> (Job, Payload) {
-        let Self { id, record, payload } = self;
-        (Job { id, version, record }, payload)
-    }
+fn first_write(job: &Job, payload: &Payload) -> Result<Write, CommitError> {
+    let Payload { bytes, blobs } = payload;
+    let submitted = history::submitted_event(&job.record.facts.submitted_by, bytes, blobs.clone())?;
+    Ok(Write {
+        events: vec![submitted],
+        ..job.write(&[])?
+    })
 }
 
 /// The job that was submitted before with the same key, if it has the same parameters.
@@ -168,7 +144,7 @@ async fn find_existing(
     if stored.asks_for != key.asks_for {
         return Err(SubmitError::KeyReused { id });
     }
-    match history::read(log, id).await? {
+    match Job::read(log, id).await? {
         Some(job) => Ok(Submitted::Known(job)),
         None => Err(invalid(
             "idempotency_key",
@@ -177,7 +153,6 @@ async fn find_existing(
     }
 }
 
-/// The head of an idempotency key.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct IdempotencyKey {
     key: String,

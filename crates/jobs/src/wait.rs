@@ -6,12 +6,11 @@ use protocol::JobId;
 
 use crate::{history, job::Job, output::FollowEnd};
 
-/// Waits until a job has ended.
 pub(crate) async fn ended(log: &Log, id: JobId, scope: &Scope) -> Result<Job, FollowEnd> {
     let stream = history::job_stream(id);
     loop {
         let stored = log.head(&stream).await?.ok_or(FollowEnd::NotFound)?;
-        let job = history::readable(log, &stored).ok_or(FollowEnd::NotFound)?;
+        let job = Job::of_head(log, &stored).map_err(|_| FollowEnd::NotFound)?;
         if job.record.state.is_terminal() {
             return Ok(job);
         }

@@ -22,7 +22,6 @@ const RENEWALS_PER_LEASE: u32 = 5;
 /// The fraction of a lease that is reserved for stopping what runs under it.
 const STOPPED_WITHIN: u32 = 5;
 
-/// This daemon as a worker.
 #[derive(Debug)]
 pub(crate) struct WorkerIdentity {
     home: Arc<str>,
@@ -152,7 +151,6 @@ impl WorkerIdentity {
     }
 }
 
-/// A request to the log.
 #[derive(Debug)]
 pub(crate) enum LeaseRequest {
     Take { key: String, owner: String },

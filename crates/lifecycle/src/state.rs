@@ -145,7 +145,6 @@ pub(crate) struct FailedServer {
     pub(crate) retry_at: Instant,
 }
 
-/// The progress of an episode.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum EpisodeProgress {
     UnderWay,
@@ -332,7 +331,6 @@ impl<S> Entry<S> {
         }
     }
 
-    /// The episode in progress.
     pub(crate) fn episode(&self) -> Option<Episode> {
         match &self.phase {
             Phase::Launching { episode, .. }
@@ -345,7 +343,6 @@ impl<S> Entry<S> {
         }
     }
 
-    /// The progress of an episode.
     pub(crate) fn progress(&self, number: EpisodeNumber) -> EpisodeProgress {
         if self.episode().is_some_and(|episode| episode.number == number) {
             return EpisodeProgress::UnderWay;
@@ -356,7 +353,6 @@ impl<S> Entry<S> {
         })
     }
 
-    /// Whether this launch is still wanted.
     pub(crate) fn wants_launch(&self, wanted: ServerGeneration) -> bool {
         matches!(&self.phase, Phase::Launching { generation, .. } if *generation == wanted)
     }

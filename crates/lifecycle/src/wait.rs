@@ -112,7 +112,6 @@ pub(crate) async fn race<A, B>(
     .await
 }
 
-/// A future panicked.
 #[derive(Debug)]
 pub(crate) struct Panicked;
 

@@ -10,13 +10,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use eventlog::{Commit, CommitError, Lease, LeaseError, Log, LogError, StoredHead, StreamId, Version, Write};
+use eventlog::{
+    CommitError, ConflictRetries, Lease, LeaseError, Log, LogError, ReadError, StoredHead, StreamId,
+};
 use kernel::{Clock, Deadline, Scope};
 use protocol::{BootId, HomeId};
 use thiserror::Error;
 
 use crate::location::LocationRelation;
-use crate::record::{MachineRecord, head, record_of, stream};
+use crate::record::{HomeEntity, MachineRecord};
 use crate::{Identity, Machine};
 
 /// How long a daemon that went away counts as alive.
@@ -25,7 +27,7 @@ const LEASE: Duration = Duration::from_secs(15);
 const RENEWAL: Duration = Duration::from_secs(3);
 /// How many times the claim is retried because others wrote in between. Each of them had it for a moment, so
 /// there are few.
-const ATTEMPTS: u32 = 8;
+const ATTEMPTS: usize = 8;
 
 /// What to do about a home that was last seen elsewhere.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -97,7 +99,7 @@ pub async fn claim(
     machine: &Machine,
     elsewhere: ElsewherePolicy,
 ) -> Result<IdentityClaim, ClaimError> {
-    let stream = stream(identity.home).map_err(CommitError::from)?;
+    let stream = HomeEntity::stream_of(&identity.home).map_err(CommitError::from)?;
     let boot = identity.boot.to_string();
     let key = key(&boot);
     // The log may be far away, so both are requested at once. A write in between is noticed.
@@ -132,32 +134,23 @@ impl IdentityClaim {
             boot: self.identity.boot,
             place: Some(machine.place.clone()),
         };
-        let mut attempt = 1;
+        let mut retries = ConflictRetries::new(ATTEMPTS);
         loop {
             // A record that can't be read says nothing, and is replaced.
-            let before = seen.as_ref().and_then(|stored| record_of(&self.log, stored));
-            let proof = match before {
-                Some(before) => self.ensure_gone(machine, &before, elsewhere).await?,
-                None => None,
+            let held = seen.as_ref().map(|stored| HomeEntity::of_head(&self.log, stored));
+            let proof = match held {
+                Some(Ok(held)) => self.ensure_gone(machine, &held.record, elsewhere).await?,
+                _ => None,
             };
-            let write = Write {
-                stream: self.stream.clone(),
-                expected: seen.map_or(Version::NONE, |stored| stored.version),
-                head: Some(head(&record)?),
-                events: Vec::new(),
-            };
-            let committed = self.log.commit(Commit::one(write)).await;
+            let mut next = HomeEntity::replacing(self.identity.home, seen.as_ref(), record.clone());
+            let saved = next.save(&self.log, &[]).await;
             if let Some(proof) = proof {
                 release(&self.log, &proof).await;
             }
-            match committed {
-                Ok(_) => return Ok(()),
-                Err(CommitError::Conflict { actual, .. }) if attempt < ATTEMPTS => {
-                    attempt += 1;
-                    seen = actual.map(|actual| *actual);
-                }
-                Err(error) => return Err(error.into()),
+            if !retries.again(&saved) {
+                return Ok(saved?);
             }
+            seen = self.log.head(&self.stream).await?;
         }
     }
 
@@ -236,7 +229,8 @@ impl IdentityClaim {
         let boot = self.identity.boot.to_string();
         self.lease = self.log.lease(&key(&boot), &boot, LEASE).await?;
         let stored = self.log.head(&self.stream).await?;
-        let record = stored.and_then(|stored| record_of(&self.log, &stored));
+        let record = stored.and_then(|stored| HomeEntity::of_head(&self.log, &stored).ok());
+        let record = record.map(|home| home.record);
         Ok(record.filter(|record| record.boot != self.identity.boot))
     }
 
@@ -268,9 +262,11 @@ pub enum Presence {
 ///
 /// *Cancel safety*: if the future is dropped, a dead daemon may count as alive for a while.
 pub async fn presence(log: &Log, home: HomeId, looking: BootId) -> Result<Presence, LogError> {
-    let stream = stream(home).map_err(|bad| LogError::Engine(Arc::new(bad)))?;
-    let stored = log.head(&stream).await?;
-    let Some(record) = stored.and_then(|stored| record_of(log, &stored)) else {
+    let found = match HomeEntity::read(log, home).await {
+        Err(ReadError::Log(error)) => return Err(error),
+        found => found.ok().flatten(),
+    };
+    let Some(HomeEntity { record, .. }) = found else {
         // Every daemon that others can know of has written its record before.
         return Ok(Presence::Gone);
     };

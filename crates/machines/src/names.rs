@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use eventlog::{ChangesEnd, Log, LogError};
+use eventlog::{ChangesEnd, EntityRecord, Log, LogError};
 use kernel::{Clock, Deadline, Scope, Slot};
 use protocol::HomeId;
 
-use crate::record::{KIND, home_of, record_of};
+use crate::record::{HomeEntity, MachineRecord};
 
 /// How often to read the names without a hint.
 const READ_EVERY: Duration = Duration::from_secs(60);
@@ -91,7 +91,7 @@ impl Machines {
     ///
     /// *Cancel safety*: if the future is dropped, the list stays as it is.
     pub async fn follow(self, log: Log, clock: Arc<dyn Clock>, closing: Scope) {
-        let mut changes = log.changes(KIND);
+        let mut changes = log.changes(MachineRecord::KIND);
         loop {
             match read(&log).await {
                 Ok(labels) => {
@@ -114,13 +114,11 @@ impl Machines {
 }
 
 async fn read(log: &Log) -> Result<BTreeMap<HomeId, String>, LogError> {
-    let mut names = BTreeMap::new();
-    log.each_head(KIND, None, |stored| {
-        if let (Some(home), Some(record)) = (home_of(&stored.stream), record_of(log, &stored)) {
-            names.insert(home, record.name);
-        }
-    })
-    .await?;
+    let homes = HomeEntity::all(log, None).await?;
+    let names = homes
+        .into_iter()
+        .map(|home| (home.id, home.record.name))
+        .collect();
     Ok(labels(&names))
 }
 

@@ -169,7 +169,6 @@ impl Entry {
         *self.untaken() = streams;
     }
 
-    /// All streams that nobody has taken.
     pub(crate) fn take_all(&self) -> UntakenStreams {
         std::mem::take(&mut self.untaken())
     }

@@ -7,7 +7,7 @@ use kernel::Deadline;
 
 use crate::ended::Exit;
 use crate::keeper_process::KeeperProcess;
-use crate::ledger::{Record, Row, Status};
+use crate::ledger::{Record, Row};
 use crate::processes::ProcessesShared;
 use crate::spawned::Spawned;
 use crate::start::unix_ms;
@@ -87,10 +87,7 @@ pub(crate) async fn close_row(
 ) {
     record.ended_at_ms = Some(unix_ms(SystemTime::now()));
     record.exit = exit;
-    let written = shared
-        .ledger
-        .write(&mut row, Status::Ended, &record, Durability::Relaxed)
-        .await;
+    let written = shared.ledger.write(&mut row, &record, Durability::Relaxed).await;
     if let Err(error) = written {
         tracing::warn!(%error, owner = record.owner, "could not record the end of a child");
     }

@@ -24,7 +24,6 @@ impl Identity {
     }
 }
 
-/// The result of sending a signal.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum SignalResult {
     /// It was sent to exactly that process.

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use eventlog::{
-    BadName, Commit, CommitError, Durability, Head, HeadsOrder, HeadsQuery, Log, LogError, StoredHead,
-    StreamId, Version, Write,
+    BadName, Commit, CommitError, Durability, Entity, EntityRecord, Head, HeadsOrder, HeadsQuery, Log,
+    LogError, NoEvent, StoredHead, StreamId, Version,
 };
 use protocol::HomeId;
 use serde::{Deserialize, Serialize};
@@ -17,28 +17,11 @@ use serde::{Deserialize, Serialize};
 use crate::ended::Exit;
 use crate::identity::Identity;
 
-/// The kind of these heads.
-pub(crate) const KIND: &str = "process";
 /// How many heads are held in memory at a time.
 const PAGE_HEADS: u32 = 256;
-
-/// The status of a row's process.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Status {
-    Starting,
-    Running,
-    Ended,
-}
-
-impl Status {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Starting => "starting",
-            Self::Running => "running",
-            Self::Ended => "ended",
-        }
-    }
-}
+const STARTING: &str = "starting";
+const RUNNING: &str = "running";
+const ENDED: &str = "ended";
 
 /// The content of a row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -59,11 +42,24 @@ pub(crate) struct Record {
     pub(crate) exit: Option<Exit>,
 }
 
-/// A row that is in use.
+impl EntityRecord for Record {
+    const KIND: &'static str = "process";
+    /// `HOME/NUMBER`.
+    type Id = String;
+    type Event = NoEvent;
+
+    fn status(&self) -> Arc<str> {
+        match (self.ended_at_ms, self.command) {
+            (Some(_), _) => ENDED.into(),
+            (None, Some(_)) => RUNNING.into(),
+            (None, None) => STARTING.into(),
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Row {
     number: u32,
-    stream: StreamId,
     known: RowVersion,
 }
 
@@ -78,7 +74,7 @@ enum RowVersion {
 #[derive(Debug)]
 pub(crate) struct Ledger {
     log: Log,
-    prefix: String,
+    home_id: HomeId,
     daemon_boot_id: String,
     /// The free rows. The lock is held for a lookup, never while the log is written.
     rows: Mutex<Rows>,
@@ -104,37 +100,26 @@ impl Ledger {
         home_id: HomeId,
         daemon_boot_id: String,
     ) -> Result<(Self, Vec<OpenRow>), OpenError> {
-        let prefix = format!("{KIND}/{home_id}/");
+        let prefix = format!("{}/{home_id}/", Record::KIND);
         let (mut rows, mut open) = (Rows::default(), Vec::new());
-        let mut after = StreamId::new(&prefix)?;
-        loop {
-            let page = log
-                .heads(HeadsQuery {
-                    kind: Arc::from(KIND),
-                    status: None,
-                    order: HeadsOrder::OldestFirst,
-                    after: Some(after),
-                    limit: PAGE_HEADS,
-                })
-                .await?;
-            let count = page.len();
-            let ours: Vec<_> = page
-                .into_iter()
-                .take_while(|head| head.stream.as_str().starts_with(&prefix))
-                .collect();
-            let is_last = ours.len() < count || ours.is_empty();
-            let last = ours.last().map(|head| head.stream.clone());
-            for head in ours {
+        let mut pages = log.pages(HeadsQuery {
+            kind: Record::KIND.into(),
+            status: None,
+            order: HeadsOrder::OldestFirst,
+            after: Some(StreamId::new(&prefix)?),
+            limit: PAGE_HEADS,
+        });
+        'rows: while let Some(page) = pages.next().await? {
+            for head in page {
+                if !head.stream.as_str().starts_with(&prefix) {
+                    break 'rows;
+                }
                 rows.load_row(&log, head, &prefix, &mut open);
-            }
-            match last {
-                Some(last) if !is_last => after = last,
-                _ => break,
             }
         }
         let ledger = Self {
             log,
-            prefix,
+            home_id,
             daemon_boot_id,
             rows: Mutex::new(rows),
         };
@@ -146,21 +131,14 @@ impl Ledger {
     }
 
     /// A row that isn't in use.
-    pub(crate) fn reserve(&self) -> Result<Row, BadName> {
-        let (number, known) = {
-            let mut rows = self.lock();
-            rows.free.pop_first().unwrap_or_else(|| {
-                let number = rows.next;
-                rows.next += 1;
-                (number, RowVersion::At(Version::NONE))
-            })
-        };
-        let stream = StreamId::new(&format!("{}{number}", self.prefix))?;
-        Ok(Row {
-            number,
-            stream,
-            known,
-        })
+    pub(crate) fn reserve(&self) -> Row {
+        let mut rows = self.lock();
+        let (number, known) = rows.free.pop_first().unwrap_or_else(|| {
+            let number = rows.next;
+            rows.next += 1;
+            (number, RowVersion::At(Version::NONE))
+        });
+        Row { number, known }
     }
 
     /// Frees a row. It keeps its last content until it is reused.
@@ -172,61 +150,50 @@ impl Ledger {
     pub(crate) async fn write(
         &self,
         row: &mut Row,
-        status: Status,
         record: &Record,
         durability: Durability,
     ) -> Result<(), CommitError> {
-        let expected = match row.known {
+        let mut entity = Entity::new(format!("{}/{}", self.home_id, row.number), record.clone());
+        entity.version = match row.known {
             RowVersion::At(version) => version,
-            RowVersion::ToBeRead => self
-                .log
-                .head(&row.stream)
-                .await?
-                .map_or(Version::NONE, |head| head.version),
+            RowVersion::ToBeRead => version(
+                self.log
+                    .head(&Entity::<Record>::stream_of(&entity.id)?)
+                    .await?
+                    .as_ref(),
+            ),
         };
-        let written = self.commit(row, expected, status, record, durability).await;
-        let found = match &written {
+        let written = self.commit(row, &mut entity, durability).await;
+        entity.version = match &written {
             // The disk was full when the row was last written. Nobody else has written to it, so it is written
             // again.
-            Err(CommitError::RolledBack { actual, .. }) => {
-                actual.as_ref().map_or(Version::NONE, |head| head.version)
-            }
+            Err(CommitError::RolledBack { actual, .. }) => version(actual.as_deref()),
             Err(CommitError::Conflict {
                 actual: Some(actual), ..
             }) if self.is_own(actual) => actual.version,
             _ => return written,
         };
-        self.commit(row, found, status, record, durability).await
+        self.commit(row, &mut entity, durability).await
     }
 
     /// Whether a row was written by this daemon, which identifies a write of ours whose answer was lost. Anyone
     /// else shouldn't be writing it, and then the write is refused.
     fn is_own(&self, found: &StoredHead) -> bool {
-        self.log
-            .readable(found, record_of(found))
-            .is_some_and(|record| record.daemon_boot_id == self.daemon_boot_id)
+        let found = Entity::<Record>::of_head(&self.log, found);
+        found.is_ok_and(|row| row.record.daemon_boot_id == self.daemon_boot_id)
     }
 
     async fn commit(
         &self,
         row: &mut Row,
-        expected: Version,
-        status: Status,
-        record: &Record,
+        entity: &mut Entity<Record>,
         durability: Durability,
     ) -> Result<(), CommitError> {
-        let write = Write {
-            stream: row.stream.clone(),
-            expected,
-            head: Some(Head::json(KIND, status.name(), record)?),
-            events: Vec::new(),
-        };
-        row.known = RowVersion::ToBeRead;
-        let mut commit = Commit::one(write);
+        let mut commit = Commit::one(entity.write(&[])?);
         commit.durability = durability;
-        if let Some(made) = self.log.commit(commit).await?.first() {
-            row.known = RowVersion::At(made.version);
-        }
+        row.known = RowVersion::ToBeRead;
+        entity.commit(&self.log, commit).await?;
+        row.known = RowVersion::At(entity.version);
         Ok(())
     }
 }
@@ -243,33 +210,25 @@ impl Rows {
         };
         self.next = self.next.max(number + 1);
         let known = RowVersion::At(head.version);
-        if &*head.head.status == Status::Ended.name() {
+        if &*head.head.status == ENDED {
             self.free.insert(number, known);
-        } else if let Some(record) = log.readable(&head, record_of(&head)) {
+        } else if let Ok(Entity { record, .. }) = Entity::of_head(log, &head) {
             // A row that can't be read stays as it is, and isn't reused.
-            open.push(OpenRow {
-                row: Row {
-                    number,
-                    stream: head.stream,
-                    known,
-                },
-                record,
-            });
+            let row = Row { number, known };
+            open.push(OpenRow { row, record });
         }
     }
 }
 
-fn record_of(head: &StoredHead) -> Result<Record, serde_json::Error> {
-    serde_json::from_slice(&head.head.body)
+fn version(stored: Option<&StoredHead>) -> Version {
+    stored.map_or(Version::NONE, |stored| stored.version)
 }
 
 /// Why a row can't be read; `None` if it can, or isn't a row.
 #[must_use]
-pub fn unreadable_head(_stream: &StreamId, head: &Head) -> Option<serde_json::Error> {
-    let is_open_row = &*head.kind == KIND && &*head.status != Status::Ended.name();
-    serde_json::from_slice::<Record>(&head.body)
-        .err()
-        .filter(|_| is_open_row)
+pub fn unreadable_head(stream: &StreamId, head: &Head) -> Option<serde_json::Error> {
+    let problem = Entity::<Record>::problem(stream, head);
+    problem.filter(|_| &*head.status != ENDED)
 }
 
 /// The rows can't be read.

@@ -29,7 +29,6 @@ const MAX_CHILDREN: usize = 512;
 /// dropped, and count from zero again.
 const MAX_COUNTED: usize = 4096;
 
-/// The answer to a request for a child.
 type Answered = oneshot::Receiver<Result<Child, SpawnError>>;
 
 /// What the service needs.

@@ -10,7 +10,7 @@ use eventlog::CommitError;
 use kernel::Deadline;
 
 use crate::error::OpenProcessesError;
-use crate::ledger::{OpenRow, Status};
+use crate::ledger::OpenRow;
 use crate::processes::ProcessesShared;
 use crate::start::unix_ms;
 use crate::sweep::{ProcessTraces, Session, sweep};
@@ -87,7 +87,7 @@ async fn close(
     record.ended_at_ms = Some(unix_ms(std::time::SystemTime::now()));
     match shared
         .ledger
-        .write(&mut row, Status::Ended, &record, eventlog::Durability::Durable)
+        .write(&mut row, &record, eventlog::Durability::Durable)
         .await
     {
         Ok(()) => shared.ledger.give_back(row),

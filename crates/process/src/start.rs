@@ -15,7 +15,7 @@ use crate::entry::{Entry, Started, UntakenStreams};
 use crate::error::SpawnError;
 use crate::finish::{self, Leftovers};
 use crate::keeper_process::KeeperProcess;
-use crate::ledger::{Record, Row, Status};
+use crate::ledger::{Record, Row};
 use crate::outlet::Outlet;
 use crate::pipes::Pipes;
 use crate::private::is_private;
@@ -54,10 +54,7 @@ pub(crate) async fn start(
     answer: &mut Answer,
 ) -> Result<Running, SpawnError> {
     let pipes = Pipes::make(spec.terminal, spec.stderr).map_err(SpawnError::Means)?;
-    let mut row = shared
-        .ledger
-        .reserve()
-        .map_err(|bad| SpawnError::Ledger(bad.into()))?;
+    let mut row = shared.ledger.reserve();
     let keeper = match KeeperProcess::start(&shared.keeper, label(&spec)).await {
         Ok(keeper) => keeper,
         Err(error) => {
@@ -104,9 +101,7 @@ async fn enter(
 ) -> Result<(), SpawnError> {
     let mut limit = pin!(Deadline::after(&shared.clock, START_LIMIT).passed());
     loop {
-        let written = shared
-            .ledger
-            .write(row, Status::Starting, record, Durability::Durable);
+        let written = shared.ledger.write(row, record, Durability::Durable);
         let refused = match written.await {
             Ok(()) => return Ok(()),
             Err(CommitError::Log(error)) if error.is_outage() => CommitError::Log(error),

@@ -71,7 +71,6 @@ impl StopRequest {
 }
 
 impl Life {
-    /// A stop was requested.
     pub(crate) fn on_stop_request(&self, stop_request: StopRequest) -> Option<Self> {
         let join =
             |known: Option<StopRequest>| Some(known.map_or(stop_request, |known| known.joined(stop_request)));

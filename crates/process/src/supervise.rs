@@ -11,7 +11,6 @@ use crate::child::Child;
 use crate::ended::{Ended, Exit, KeeperEnd, Killed};
 use crate::entry::Entry;
 use crate::finish;
-use crate::ledger::Status;
 use crate::pipes::Drain;
 use crate::processes::ProcessesShared;
 use crate::spec::{Spec, StopPlan};
@@ -46,12 +45,7 @@ pub(crate) async fn supervise(
     drop(answer.send(Ok(child)));
     let written = shared
         .ledger
-        .write(
-            &mut running.row,
-            Status::Running,
-            &running.record,
-            Durability::Relaxed,
-        )
+        .write(&mut running.row, &running.record, Durability::Relaxed)
         .await;
     if let Err(error) = written {
         // The row names the keeper, which is enough to find the rest.
@@ -108,7 +102,6 @@ pub(crate) async fn supervise(
     finish::close_row(&shared, row, record, Some(exit)).await;
 }
 
-/// The state of watching a running child.
 struct Watch<'child> {
     shared: &'child ProcessesShared,
     entry: &'child Entry,

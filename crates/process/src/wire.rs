@@ -47,7 +47,6 @@ pub(crate) struct Run {
     pub(crate) write_below: Option<Vec<OsText>>,
 }
 
-/// Messages from a keeper.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum FromKeeper {
@@ -102,7 +101,6 @@ impl From<OsText> for OsString {
     }
 }
 
-/// Encodes a message for the socket.
 pub(crate) fn encode(message: &impl Serialize) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; PREFIX_BYTES];
     serde_json::to_writer(&mut bytes, message)?;

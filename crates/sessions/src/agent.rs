@@ -1,4 +1,4 @@
-//! What an agent is: whoever does the work of a turn.
+//! The interface to agents, which do the work of turns.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,65 +14,65 @@ use crate::prompt::Prompt;
 use crate::sink::Sink;
 use crate::tools::Toolbox;
 
-/// Whoever does the work of a turn.
+/// Does the work of turns.
 #[async_trait]
 pub trait Agent: Send + Sync + fmt::Debug {
-    /// What there is to say of it.
+    /// A description.
     fn info(&self) -> AgentInfo;
 
-    /// Refuses a choice that it could do nothing with, before the prompt is taken: what is wrong with it, in words.
+    /// Checks a choice before the prompt is accepted. The error says what is wrong with it.
     fn check(&self, _choice: &AgentChoice) -> Result<(), String> {
         Ok(())
     }
 
-    /// Does the work of one turn. What it says and does goes into the turn's sink. When the turn's scope is cancelled it ends
-    /// soon; when it returns, nothing of it runs any more. It is never dropped half-way, except with the daemon.
+    /// Does the work of one turn, and sends its output and actions to the turn's sink. When the turn's scope is cancelled, it
+    /// ends soon. When it returns, nothing of it runs anymore. The future is dropped only when the daemon ends.
     async fn run(&self, turn: AgentTurn) -> AgentEnd;
 
-    /// Lets go of what it keeps between turns. The daemon ends.
+    /// Releases what it keeps between turns, because the daemon is shutting down.
     async fn close(&self) {}
 }
 
-/// What there is to say of an agent.
+/// A description of an agent.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct AgentInfo {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// What it is.
+    /// Its kind.
     pub kind: AgentKind,
-    /// In one line.
+    /// A summary in one line.
     pub description: String,
-    /// Whether it can be asked.
+    /// Whether it can be used.
     pub readiness: Readiness,
 }
 
-/// Whether an agent can be asked.
+/// Whether an agent can be used.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Readiness {
     /// It can.
     Ready,
-    /// Something is missing: what, and what to do.
+    /// Something is missing. The text says what, and what to do.
     Missing(String),
 }
 
-/// What an agent gets for a turn.
+/// The input of an agent for one turn.
 #[derive(Clone, Debug)]
 pub struct AgentTurn {
     /// The session.
     pub session: SessionId,
     /// The turn.
     pub turn: TurnId,
-    /// The turn before it, to read what was said.
+    /// The previous turn, to read the conversation.
     pub previous: Option<TurnId>,
-    /// What is asked.
+    /// The prompt.
     pub prompt: Prompt,
-    /// How it was chosen.
+    /// The choice of agent and model.
     pub choice: AgentChoice,
-    /// Cancelled when the turn shall stop.
+    /// Cancelled when the turn must stop.
     pub scope: Scope,
-    /// Takes what it says and does.
+    /// Receives its output and actions.
     pub sink: Sink,
-    /// What it can do.
+    /// Its tools.
     pub tools: Toolbox,
     /// The plan that it works in, opened when it is first needed.
     pub desk: PlanDesk,
@@ -89,16 +89,16 @@ pub struct AgentTurn {
 pub enum AgentEnd {
     /// It is done.
     Done,
-    /// It could not go on. What it has said stays.
+    /// It couldn't continue. Its output stays.
     Failed(TurnError),
-    /// Whoever did the work went away in the middle of it. What it has said stays.
+    /// The process that did the work died. Its output stays.
     Interrupted(TurnError),
     /// The scope was cancelled, and it has stopped.
     Cancelled,
 }
 
 impl AgentEnd {
-    /// It could not go on.
+    /// It couldn't continue.
     pub fn failed(code: &str, text: impl Into<String>) -> Self {
         Self::Failed(TurnError {
             code: code.to_owned(),

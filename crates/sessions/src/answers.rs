@@ -1,4 +1,4 @@
-//! What the service is asked, and what it answers.
+//! Requests to the service, and its answers.
 
 use std::path::PathBuf;
 
@@ -8,35 +8,35 @@ use crate::prompt::Prompt;
 use crate::session::{Actor, Session};
 use crate::turn::Turn;
 
-/// A session that is wanted.
+/// A session to open.
 #[derive(Clone, Debug)]
 pub struct NewSession {
     /// The directory that its agents work on.
     pub directory: PathBuf,
-    /// What it is about; the beginning of the first prompt if it is empty.
+    /// The title; if empty, the beginning of the first prompt.
     pub title: String,
-    /// The agent that is asked unless a prompt names another one.
+    /// The agent for prompts that don't name one.
     pub agent: AgentChoice,
     /// What its agents may do.
     pub rules: Vec<PermissionRule>,
-    /// The plan that they begin to work in, if it is there already.
+    /// An existing plan to start in.
     pub plan: Option<PlanId>,
-    /// Who wants it.
+    /// Who opens it.
     pub by: Actor,
 }
 
-/// A prompt that is to become a turn.
+/// A prompt to start a turn with.
 #[derive(Clone, Debug)]
 pub struct NewTurn {
-    /// What is asked.
+    /// The prompt.
     pub prompt: Prompt,
-    /// Who is asked; the agent of the session if it is not given.
+    /// The agent; by default that of the session.
     pub agent: Option<AgentChoice>,
-    /// What to do if a turn runs already. If that one is being stopped, the prompt waits for its end in any case.
+    /// What to do if a turn is running. If that turn is being stopped, the prompt is queued in any case.
     pub if_busy: IfBusy,
-    /// The version of the session that the caller saw: if it has moved, the prompt is refused.
+    /// The version of the session that the caller saw. If it has changed, the prompt is refused.
     pub seen: Option<u64>,
-    /// A second one with the same key is the same turn.
+    /// A second request with the same key returns the same turn.
     pub idempotency_key: Option<String>,
     /// Which machine it runs on.
     pub run_on: RunOn,
@@ -47,10 +47,10 @@ pub struct NewTurn {
 /// Which machine runs a prompt, if several share the log.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum RunOn {
-    /// That of the session: its directory is there.
+    /// The machine of the session, which has its directory.
     #[default]
     ItsMachine,
-    /// This one. The session moves here, with the prompts that wait in it.
+    /// This one. The session moves here with its queued prompts.
     Here,
 }
 
@@ -59,30 +59,30 @@ pub enum RunOn {
 pub struct Accepted {
     /// The session as it is now.
     pub session: Session,
-    /// The turn: it runs, or it waits.
+    /// The turn, running or queued.
     pub turn: Turn,
-    /// Whether it is new, or that of an earlier request with the same key.
+    /// Whether this request started it.
     pub started: Started,
 }
 
-/// Whether a request made something.
+/// Which request started a turn.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Started {
-    /// It did.
+    /// This one.
     New,
-    /// An earlier one with the same key did.
+    /// An earlier one with the same key.
     Before,
 }
 
 /// Which sessions to list, newest first.
 #[derive(Clone, Debug, Default)]
 pub struct SessionQuery {
-    /// Only in this state. Without it, all but those that were put away.
+    /// Only those in this state; by default all that aren't archived.
     pub state: Option<SessionState>,
-    /// Only of this directory, and below.
+    /// Only those in this directory or below.
     pub directory: Option<PathBuf>,
-    /// Only older ones than this.
+    /// Only those older than this one.
     pub before: Option<SessionId>,
-    /// At most so many; 50 if it is 0.
+    /// How many at most; 50 if it is 0.
     pub limit: u32,
 }

@@ -1,4 +1,4 @@
-//! Asking the user, and waiting for the first answer.
+//! Asks the user, and waits for the first answer.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -10,9 +10,9 @@ use protocol::{
 
 use crate::error::SessionError;
 use crate::event::TurnEvent;
+use crate::inner::SessionsInner;
 use crate::pause::LogPause;
 use crate::session::{Actor, Asked};
-use crate::shared::Shared;
 use crate::sink::{Sink, SinkError};
 use crate::state::{self, Refused};
 use crate::store;
@@ -27,20 +27,19 @@ pub struct Question {
     pub tool: String,
     /// What it wants to do, in one line.
     pub subject: String,
-    /// What can be answered; allow, always allow and deny if it is empty.
+    /// The possible answers; if empty: allow, always allow and deny.
     pub options: Vec<PermissionOption>,
 }
 
 /// Asks the user. Clones ask for the same turn.
 #[derive(Clone, Debug)]
 pub struct Asker {
-    shared: Arc<Shared>,
+    shared: Arc<SessionsInner>,
     session: SessionId,
     turn: TurnId,
     sink: Sink,
     questions: Questions,
     scope: Scope,
-    /// Guards how long the user was asked; held to look and to write.
     asked_for: Arc<Mutex<AskedFor>>,
 }
 
@@ -54,7 +53,7 @@ struct AskedFor {
 
 impl Asker {
     pub(crate) fn new(
-        shared: &Arc<Shared>,
+        shared: &Arc<SessionsInner>,
         session: SessionId,
         turn: TurnId,
         sink: Sink,
@@ -72,7 +71,7 @@ impl Asker {
         }
     }
 
-    /// For how long the user was asked in this turn so far: the agent could do nothing then.
+    /// How long this turn has waited for the user so far.
     pub(crate) fn asked_for(&self) -> Duration {
         let asked_for = self.asked_for.lock().unwrap_or_else(PoisonError::into_inner);
         let now = self.shared.clock.now();
@@ -80,11 +79,10 @@ impl Asker {
         asked_for.before + open.unwrap_or_default()
     }
 
-    /// Asks, and waits for the first answer, however long that takes, unless the settings have a limit. A question that nobody
-    /// answers in time, or whose turn is stopped, is denied by nobody (the actor is empty). `AllowAlways` has become a rule of
-    /// the session by then.
+    /// Asks, and waits for the first answer, up to the limit in the settings. If there is no answer in time, or the turn is
+    /// stopped, the answer is deny, with an empty actor. When this returns, `AllowAlways` is a rule of the session.
     ///
-    /// *Cancel safety*: dropped half-way, the question stays open until the turn ends.
+    /// *Cancel safety*: if the future is dropped, the question stays open until the turn ends.
     pub async fn ask(&self, question: Question) -> Result<(PermissionAnswer, Actor), SinkError> {
         let id = PermissionId::generate();
         let timeout = self.shared.settings.permission_timeout;
@@ -96,7 +94,7 @@ impl Asker {
             answer: None,
         };
         if let Err(error) = self.put(&asked).await {
-            tracing::warn!(%error, turn = %self.turn, "the user cannot be asked");
+            tracing::warn!(%error, turn = %self.turn, "could not ask the user");
             return Ok((PermissionAnswer::Deny, Actor::from("")));
         }
         let _asking = Asking::begin(self);
@@ -128,7 +126,7 @@ impl Asker {
         Ok((answer, by))
     }
 
-    /// Writes a question into the session. While the log fails, it is tried again, until the turn is to end.
+    /// Stores a question in the session. While the log fails, it retries until the turn must end.
     async fn put(&self, asked: &Asked) -> Result<(), SessionError> {
         let mut pause = LogPause::new();
         loop {
@@ -148,7 +146,7 @@ impl Asker {
             });
             match asking.await {
                 Err(error) if error.is_transient() && !self.scope.is_cancelled() => {
-                    tracing::warn!(%error, turn = %self.turn, "the user cannot be asked yet");
+                    tracing::warn!(%error, turn = %self.turn, "could not ask the user; retrying");
                     tokio::select! {
                         _ = self.scope.wait() => {}
                         () = pause.wait(&self.shared.clock) => {}
@@ -172,28 +170,29 @@ impl Asker {
         answer_in(&seen.state, id)
     }
 
-    /// Nobody answered in time: that is an answer too, unless somebody was faster after all.
+    /// Denies a question that wasn't answered in time, unless it has been answered after all.
     async fn give_up(&self, id: PermissionId) -> (PermissionAnswer, Actor) {
         let nobody = Actor::from("");
         answer(
             &self.shared,
             self.session,
             id,
-            (PermissionAnswer::Deny, nobody.clone()),
+            PermissionAnswer::Deny,
+            nobody.clone(),
         )
         .await
         .unwrap_or((PermissionAnswer::Deny, nobody))
     }
 
-    /// The rules as they are now: those of the session, then those of the daemon.
+    /// The current rules: those of the session, then those of the daemon.
     ///
     /// *Cancel safety*: it only reads.
     pub async fn rules(&self) -> Vec<PermissionRule> {
         let mut rules = match store::session(&self.shared.log, self.session).await {
             Ok(session) => session.record.rules,
-            // Without its rules, whatever they say, nothing is done unasked.
+            // If the rules can't be read, everything needs a question.
             Err(error) => {
-                tracing::warn!(%error, session = %self.session, "the rules of a session cannot be read");
+                tracing::warn!(%error, session = %self.session, "could not read the rules of a session");
                 vec![PermissionRule {
                     tool: "*".to_owned(),
                     pattern: None,
@@ -206,7 +205,7 @@ impl Asker {
     }
 }
 
-/// The user is being asked. It ends when it is dropped.
+/// Counts the time of a question until it is dropped.
 struct Asking<'a>(&'a Asker);
 
 impl<'a> Asking<'a> {
@@ -230,16 +229,17 @@ impl Drop for Asking<'_> {
     }
 }
 
-/// Answers a question, and says which answer counts.
+/// Answers a question, and returns the answer that counts.
 pub(crate) async fn answer(
-    shared: &Shared,
+    shared: &SessionsInner,
     session: SessionId,
     permission: PermissionId,
-    (answer, by): (PermissionAnswer, Actor),
+    answer: PermissionAnswer,
+    by: Actor,
 ) -> Result<(PermissionAnswer, Actor), SessionError> {
     let mut before = None;
     let changed = shared.change(session, |found| {
-        let step = state::answer(&found.record, permission, (answer, &by), shared.wall.now());
+        let step = state::answer(&found.record, permission, answer, &by, shared.wall.now());
         step.map_err(|refused| {
             let active = found.record.active.as_ref();
             before = active.and_then(|active| answer_in(&active.asked, permission));

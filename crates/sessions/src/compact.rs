@@ -1,30 +1,27 @@
-//! Folding turns that are over: their events become one transcript, and all of them but the last are dropped.
+//! Compacts turns that have ended: their events become one transcript, and all events but the last are dropped.
 //!
-//! What a reader ends up with stays the same: one that comes later, or that was in the middle, is given the transcript as a
-//! snapshot, and then the end. It is two steps, and a crash between them is finished the next time:
+//! Readers end up with the same content. One that comes later, or that was in the middle, gets the transcript as a snapshot,
+//! and then the last event. There are two steps. If the daemon crashes between them, the next run finishes the second:
 //!
-//! 1. The transcript is put into the log, and the head of the turn refers to it. From now on it is what readers are given.
-//! 2. The events up to the last but one are dropped, if the head is still that one.
+//! 1. The transcript is stored, and the head of the turn refers to it. From then on, readers get the transcript.
+//! 2. The events before the last one are dropped, if the head hasn't changed.
 
 use std::time::Duration;
 
-use eventlog::{
-    Commit, CommitError, HeadsOrder, HeadsQuery, Log, Sequence, StoredHead, UnixMs, Version, Write,
-};
+use eventlog::{CommitError, EntityRecord, HeadsOrder, HeadsQuery, Log, Sequence, UnixMs, Version};
 use protocol::{TurnId, TurnState};
 
 use crate::error::SessionError;
 use crate::follow::{Wholeness, fold};
 use crate::service::Sessions;
 use crate::store;
-use crate::streams::{TURN_KIND, turn_head, turn_stream};
-use crate::turn::Turn;
+use crate::streams::turn_stream;
+use crate::turn::{Turn, TurnRecord};
 
-/// Turns with fewer events than this stay as they are: there is little to gain.
+/// Turns with fewer events than this stay as they are.
 const SMALL_TURN_EVENTS: u64 = 64;
-/// How many turns are looked at at a time.
+/// How many turns are read at a time.
 const LOOK_AT_TURNS: u32 = 256;
-/// The states of turns that are over.
 const OVER: [TurnState; 4] = [
     TurnState::Done,
     TurnState::Failed,
@@ -35,24 +32,23 @@ const OVER: [TurnState; 4] = [
 #[cfg(test)]
 mod tests;
 
-/// What was folded.
+/// What was compacted.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Folded {
     /// How many turns.
     pub turns: u64,
-    /// How many events they had that are gone now.
+    /// How many of their events were dropped.
     pub events: u64,
 }
 
 impl Sessions {
-    /// Folds the turns that were over for so long, those that were left half-way among them. *Cancel safety*: dropped
-    /// half-way, the rest is done the next time.
+    /// Compacts turns that ended longer ago than this, including those that an earlier run left unfinished. *Cancel safety*:
+    /// if the future is dropped, the rest is done the next time.
     pub async fn compact(&self, older_than: Duration) -> Result<Folded, SessionError> {
         compact_all(&self.shared.log, self.shared.wall.now(), older_than).await
     }
 }
 
-/// Folds the turns that were over for so long.
 pub(crate) async fn compact_all(
     log: &Log,
     now: UnixMs,
@@ -60,43 +56,34 @@ pub(crate) async fn compact_all(
 ) -> Result<Folded, SessionError> {
     let mut folded = Folded::default();
     for state in OVER {
-        let mut after = None;
-        loop {
-            let heads = log
-                .heads(HeadsQuery {
-                    kind: TURN_KIND.into(),
-                    status: Some(state.name().into()),
-                    order: HeadsOrder::OldestFirst,
-                    after,
-                    limit: LOOK_AT_TURNS,
-                })
-                .await?;
-            for head in &heads {
-                let events = compact_if_old(log, head, (now, older_than)).await?;
+        let mut pages = log.pages(HeadsQuery {
+            kind: TurnRecord::KIND.into(),
+            status: Some(state.name().into()),
+            order: HeadsOrder::OldestFirst,
+            after: None,
+            limit: LOOK_AT_TURNS,
+        });
+        while let Some(page) = pages.next().await? {
+            for turn in page.iter().filter_map(|stored| Turn::of_head(log, stored).ok()) {
+                let events = compact_if_old(log, &turn, now, older_than).await?;
                 folded.turns += u64::from(events > 0);
                 folded.events += events;
             }
-            let Some(last) = heads.last().filter(|_| heads.len() == LOOK_AT_TURNS as usize) else {
-                break;
-            };
-            after = Some(last.stream.clone());
         }
     }
     Ok(folded)
 }
 
-/// Folds a turn of a list. One that cannot be read, or that has moved meanwhile, is left as it is.
+/// Compacts a turn if it is old enough. One that has changed in the meantime is left as it is.
 async fn compact_if_old(
     log: &Log,
-    head: &StoredHead,
-    (now, older_than): (UnixMs, Duration),
+    turn: &Turn,
+    now: UnixMs,
+    older_than: Duration,
 ) -> Result<u64, SessionError> {
-    let Some(turn) = log.readable(head, store::turn_of(head)) else {
-        return Ok(0);
-    };
     let ended_at = turn.record.ended_at;
     let is_old = ended_at.is_some_and(|ended_at| now.since(ended_at) >= older_than);
-    if !is_old || head.last_sequence.get() < SMALL_TURN_EVENTS {
+    if !is_old || turn.last_sequence.get() < SMALL_TURN_EVENTS {
         return Ok(0);
     }
     match compact(log, turn.id).await {
@@ -109,7 +96,7 @@ async fn compact_if_old(
     }
 }
 
-/// Folds one turn that is over, or finishes that, and says how many events were dropped. A small one stays as it is.
+/// Compacts one turn that has ended, and returns how many events were dropped. A small one stays as it is.
 pub(crate) async fn compact(log: &Log, turn: TurnId) -> Result<u64, SessionError> {
     let stream = turn_stream(turn)?;
     let found = store::turn(log, turn).await?;
@@ -132,23 +119,15 @@ pub(crate) async fn compact(log: &Log, turn: TurnId) -> Result<u64, SessionError
     Ok(log.drop_events(&stream, up_to, seen).await?)
 }
 
-/// Puts the transcript of a turn into the log. `None` if not all of its events are there.
-async fn write_down(log: &Log, seen: Turn) -> Result<Option<Version>, SessionError> {
+/// Stores the transcript of a turn. `None` if some of its events are gone.
+async fn write_down(log: &Log, mut seen: Turn) -> Result<Option<Version>, SessionError> {
     let stream = turn_stream(seen.id)?;
     let (wholeness, after, transcript) = fold(log, &stream).await?;
     if wholeness == Wholeness::Part || after != seen.last_sequence {
         return Ok(None);
     }
     let (blob, _) = log.put_blob(&*eventlog::json_body(&transcript)?).await?;
-    let mut record = seen.record;
-    record.transcript = Some(blob);
-    let committed = log
-        .commit(Commit::one(Write {
-            stream,
-            expected: seen.version,
-            head: Some(turn_head(&record)?),
-            events: Vec::new(),
-        }))
-        .await?;
-    Ok(committed.first().map(|committed| committed.version))
+    seen.record.transcript = Some(blob);
+    seen.save(log, &[]).await?;
+    Ok(Some(seen.version))
 }

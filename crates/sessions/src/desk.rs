@@ -9,8 +9,8 @@ use tokio::sync::OnceCell;
 
 use crate::error::SessionError;
 use crate::event::TurnEvent;
+use crate::inner::SessionsInner;
 use crate::session::{Actor, Session};
-use crate::shared::Shared;
 use crate::sink::Sink;
 use crate::state::{Happening, alone};
 
@@ -25,7 +25,7 @@ pub struct PlanDesk {
 
 #[derive(Debug)]
 struct Inner {
-    shared: Arc<Shared>,
+    shared: Arc<SessionsInner>,
     session: SessionId,
     turn: TurnId,
     title: String,
@@ -50,7 +50,7 @@ enum Origin {
 
 impl PlanDesk {
     pub(crate) fn new(
-        shared: &Arc<Shared>,
+        shared: &Arc<SessionsInner>,
         session: &Session,
         turn: TurnId,
         sink: Sink,

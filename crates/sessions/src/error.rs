@@ -1,12 +1,12 @@
-//! What can go wrong with sessions.
+//! Errors of sessions.
 
-use eventlog::{BlobError, CommitError, LogError};
+use eventlog::{BlobError, CommitError, LogError, MaybeConflict, ReadError, Unreadable};
 use plans::PlanError;
 use protocol::{PermissionId, PlanId, SessionId, TurnId, TurnState};
 
 use crate::session::Session;
 
-/// A request to the service was refused, or failed.
+/// A request to the service was refused or failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
     /// There is no such session.
@@ -18,77 +18,77 @@ pub enum SessionError {
     /// There is no such agent.
     #[error("there is no agent `{name}`")]
     AgentNotFound {
-        /// What was asked for.
+        /// The name.
         name: String,
-        /// Those that there are.
+        /// The agents that exist.
         known: Vec<String>,
     },
-    /// The agent cannot be asked.
-    #[error("the agent `{name}` cannot be asked: {missing}")]
+    /// The agent isn't ready.
+    #[error("the agent `{name}` is not ready: {missing}")]
     AgentNotReady {
         /// The agent.
         name: String,
         /// What is missing.
         missing: String,
     },
-    /// A turn runs already.
-    #[error("a turn runs already in {session}")]
+    /// A turn is already running.
+    #[error("a turn is already running in {session}")]
     TurnActive {
         /// The session.
         session: SessionId,
-        /// The turn that runs.
+        /// The running turn.
         turn: TurnId,
     },
-    /// No turn runs, or another one than the caller saw.
-    #[error("{turn} does not run in {session}")]
+    /// No turn is running, or another one than the caller named.
+    #[error("{turn} is not running in {session}")]
     TurnNotActive {
         /// The session.
         session: SessionId,
-        /// What was named.
+        /// The turn that was named.
         turn: TurnId,
-        /// What it is.
+        /// Its state.
         state: TurnState,
     },
-    /// The turn does not wait any more.
-    #[error("{turn} does not wait any more: it is {}", state.name())]
+    /// The turn is no longer queued.
+    #[error("{turn} is no longer queued: it is {}", state.name())]
     TurnNotQueued {
         /// The turn.
         turn: TurnId,
-        /// What it is.
+        /// Its state.
         state: TurnState,
     },
-    /// The turn is owned by somebody who is alive.
-    #[error("{turn} is not stale: its owner is there")]
+    /// The daemon that runs the turn is alive.
+    #[error("{turn} is not stale: the daemon that runs it is alive")]
     NotStale {
         /// The turn.
         turn: TurnId,
     },
-    /// The session is at another version than the caller saw.
-    #[error("{} has moved: it is at version {}", current.id, current.version)]
+    /// The session has changed since the caller read it.
+    #[error("{} has changed: it is at version {}", current.id, current.version)]
     Stale {
-        /// As it is.
+        /// Its current state.
         current: Box<Session>,
     },
-    /// The session was put away.
+    /// The session is archived.
     #[error("{0} is archived")]
     Archived(SessionId),
-    /// A turn runs or waits, so the session cannot be removed.
+    /// A turn is running or queued, so the session can't be removed.
     #[error("{0} is in use")]
     InUse(SessionId),
-    /// Others share its turns.
+    /// The session has forks, which share its turns.
     #[error("{session} has {forks} forks, which share its turns")]
     HasForks {
         /// The session.
         session: SessionId,
-        /// How many.
+        /// The number of forks.
         forks: u64,
     },
-    /// Too many prompts wait.
-    #[error("{limit} prompts wait already in {session}")]
+    /// The queue of the session is full.
+    #[error("{session} already has {limit} queued prompts")]
     QueueFull {
         /// The session.
         session: SessionId,
-        /// How many may wait.
+        /// The limit.
         limit: usize,
     },
     /// No such question is open.
@@ -96,23 +96,23 @@ pub enum SessionError {
     PermissionNotFound {
         /// The session.
         session: SessionId,
-        /// What was named.
+        /// The question that was named.
         permission: PermissionId,
     },
-    /// The directory that a session is to work on cannot be used.
+    /// The directory can't be used.
     #[error("the directory {why}")]
     Directory {
         /// What is wrong with it.
         why: String,
     },
-    /// What was given cannot be a prompt, a title, or a script.
+    /// A prompt, title or script is invalid.
     #[error("{what}")]
     Invalid {
         /// What is wrong with it.
         what: String,
     },
-    /// The plan cannot be worked in.
-    #[error("{plan} cannot be worked in")]
+    /// The plan can't be used.
+    #[error("{plan} cannot be used")]
     Plan {
         /// The plan.
         plan: PlanId,
@@ -120,37 +120,37 @@ pub enum SessionError {
         #[source]
         source: Box<PlanError>,
     },
-    /// Another prompt was sent with the same key.
+    /// The idempotency key belongs to another prompt.
     #[error("the idempotency key was used for another prompt")]
     KeyReused {
-        /// Its turn.
+        /// The turn of that prompt.
         turn: TurnId,
     },
-    /// A head cannot be read.
-    #[error("what is kept of `{stream}` cannot be read")]
+    /// A head can't be read.
+    #[error("the stored state of `{stream}` cannot be read")]
     Unreadable {
-        /// Its stream.
+        /// The stream.
         stream: String,
         /// Why.
         #[source]
         source: serde_json::Error,
     },
-    /// The daemon ends.
-    #[error("the daemon takes no more prompts")]
+    /// The daemon is shutting down.
+    #[error("the daemon is shutting down and accepts no more prompts")]
     Closed,
-    /// The log cannot be read.
+    /// The log can't be read.
     #[error("the log cannot be read")]
     Log(#[from] LogError),
     /// The log refused a commit.
     #[error("the log refused a commit")]
     Commit(#[from] CommitError),
-    /// A content cannot be kept or read.
-    #[error("a content cannot be kept or read")]
+    /// Content can't be stored or read.
+    #[error("content cannot be stored or read")]
     Blob(#[from] BlobError),
 }
 
 impl SessionError {
-    /// Whether the same may go well a little later: the log failed, or others were always faster.
+    /// Whether a retry may succeed a little later: the log failed, or every attempt conflicted.
     pub(crate) fn is_transient(&self) -> bool {
         match self {
             Self::Log(error) | Self::Commit(CommitError::Log(error)) => {
@@ -158,6 +158,30 @@ impl SessionError {
             }
             Self::Stale { .. } => true,
             _ => false,
+        }
+    }
+}
+
+impl MaybeConflict for SessionError {
+    fn is_conflict(&self) -> bool {
+        matches!(self, Self::Commit(error) if error.is_conflict())
+    }
+}
+
+impl From<ReadError> for SessionError {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Log(error) => Self::Log(error),
+            ReadError::Unreadable(unreadable) => unreadable.into(),
+        }
+    }
+}
+
+impl From<Unreadable> for SessionError {
+    fn from(unreadable: Unreadable) -> Self {
+        Self::Unreadable {
+            stream: unreadable.stream.to_string(),
+            source: unreadable.source,
         }
     }
 }

@@ -13,7 +13,6 @@ pub type TurnEvent = protocol::TurnEventBody<StoredAttachment>;
 /// The version of these events.
 pub(crate) const EVENT_VERSION: u32 = 1;
 
-/// An event as the log takes it.
 pub(crate) fn to_log(event: &TurnEvent) -> Result<NewEvent, CommitError> {
     let blobs = match event {
         TurnEvent::Accepted { prompt, .. } | TurnEvent::Edited { prompt } => prompt
@@ -27,6 +26,10 @@ pub(crate) fn to_log(event: &TurnEvent) -> Result<NewEvent, CommitError> {
         blobs,
         ..NewEvent::json(event.kind(), event)?
     })
+}
+
+pub(crate) fn all_to_log(events: &[TurnEvent]) -> Result<Vec<NewEvent>, CommitError> {
+    events.iter().map(to_log).collect()
 }
 
 /// An event from the log, unless it is of a kind that is not known here.

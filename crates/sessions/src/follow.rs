@@ -1,9 +1,9 @@
-//! Following a turn: what was said, then what is being said, until its end.
+//! Follows a turn: its past events, then new ones, until its end.
 //!
-//! Any number of readers follow a turn, each at its own pace: a batch is handed out when its reader asks for one, and nobody
-//! waits for a reader. A reader whose place cannot be gone on from is told what it would have by now, and goes on from there:
-//! its place was folded away, it is beyond the end, or it is that of another turn. A place that is there is found by seeking,
-//! however long the stream is.
+//! Any number of readers follow a turn, each at its own pace: a reader gets a batch when it asks for one, and nobody waits for
+//! a reader. If a reader can't continue from its position, because that was compacted, is beyond the end, or belongs to
+//! another turn, it gets a snapshot of the turn and continues from there. Seeking to a position doesn't depend on the length
+//! of the stream.
 
 use std::sync::Arc;
 
@@ -18,37 +18,37 @@ use crate::store;
 use crate::streams::turn_stream;
 use crate::transcript::apply_stored;
 
-/// How many events are read at a time to be folded.
+/// How many events are read at a time for a snapshot.
 const FOLD_EVENTS: u32 = 1024;
 
 #[cfg(test)]
 pub(crate) mod tests;
 
-/// Where a reader of a turn begins.
+/// Where a reader of a turn starts.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum FollowFrom {
-    /// With the first event.
+    /// At the first event.
     #[default]
     Start,
-    /// After the last one that it has seen.
+    /// After the last event that it has seen.
     After(Bookmark),
-    /// So many events before the newest one.
+    /// This many events before the newest one.
     Last(u64),
 }
 
-/// What a reader of a turn gets.
+/// An item for a reader of a turn.
 #[derive(Clone, Debug)]
 pub enum FollowItem {
     /// The next events.
     Events(EventBatch),
-    /// What the reader has is of no use: it takes the snapshot instead, and goes on after it.
+    /// The reader must replace what it has with this snapshot, and continues after it.
     Resync {
         /// The last event that is in the snapshot.
         after: Sequence,
         /// The turn up to there.
         snapshot: Box<TurnTranscript>,
     },
-    /// The turn is over, and everything of it was handed out. There is no other item.
+    /// The turn has ended, and all its events were delivered. This is the last item.
     End {
         /// The last event of the turn.
         sequence: Sequence,
@@ -57,7 +57,7 @@ pub enum FollowItem {
     },
 }
 
-/// A turn cannot be followed any more.
+/// Why a turn can no longer be followed.
 #[derive(Debug, thiserror::Error)]
 pub enum FollowEnd {
     /// The reader's scope was cancelled.
@@ -66,7 +66,7 @@ pub enum FollowEnd {
     /// The turn was removed.
     #[error("the turn was removed")]
     Removed,
-    /// What is kept of it cannot be read.
+    /// The stored turn can't be read.
     #[error(transparent)]
     Failed(#[from] SessionError),
 }
@@ -78,8 +78,8 @@ impl From<LogError> for FollowEnd {
 }
 
 impl Sessions {
-    /// Follows a turn until its end, or until the scope is cancelled. One that waits is followed until it has run. *Cancel
-    /// safety*: may be dropped at any time.
+    /// Follows a turn until its end, or until the scope is cancelled. A queued turn is followed until it has run. *Cancel
+    /// safety*: the future may be dropped at any time.
     pub async fn follow_turn(
         &self,
         turn: TurnId,
@@ -89,8 +89,7 @@ impl Sessions {
         TurnFollow::open(&self.shared.log, turn, from, scope).await
     }
 
-    /// What a reader of all events of a turn has by now, and the last of these events. *Cancel safety*: may be dropped at any
-    /// time.
+    /// The transcript of a turn so far, and its last event. *Cancel safety*: the future may be dropped at any time.
     pub async fn transcript(&self, turn: TurnId) -> Result<(Sequence, TurnTranscript), SessionError> {
         transcript(&self.shared.log, turn).await
     }
@@ -153,7 +152,7 @@ impl TurnFollow {
         })
     }
 
-    /// The next item; waits for one if need be. `None` after the end. *Cancel safety*: dropped half-way, nothing is skipped.
+    /// Waits for the next item; `None` after the end. *Cancel safety*: if the future is dropped, nothing is skipped.
     pub async fn next(&mut self) -> Result<Option<FollowItem>, FollowEnd> {
         match self.next {
             Next::Nothing => Ok(None),
@@ -170,7 +169,7 @@ impl TurnFollow {
                     Ok(Some(FollowItem::Events(batch)))
                 }
                 Ok(TailBatch::Resync { .. }) => {
-                    // Should this be dropped half-way, the next call comes back to it.
+                    // If the future is dropped here, the next call starts over.
                     self.next = Next::Snapshot;
                     self.resync().await.map(Some)
                 }
@@ -180,7 +179,7 @@ impl TurnFollow {
         }
     }
 
-    /// Hands out what the reader would have by now, and goes on after it.
+    /// Delivers a snapshot, and continues after it.
     async fn resync(&mut self) -> Result<FollowItem, FollowEnd> {
         let (after, snapshot) = match transcript(&self.log, self.turn).await {
             Err(SessionError::TurnNotFound(_)) => return Err(FollowEnd::Removed),
@@ -197,7 +196,7 @@ impl TurnFollow {
     }
 }
 
-/// Whether the event that a reader has seen last is another one by now. What a turn that is over has said stays.
+/// Whether the last event that a reader has seen has been replaced. The events of an ended turn stay.
 async fn is_replaced(log: &Log, stream: &StreamId, seen: Bookmark) -> Result<bool, LogError> {
     let Some(before) = seen
         .sequence
@@ -211,7 +210,7 @@ async fn is_replaced(log: &Log, stream: &StreamId, seen: Bookmark) -> Result<boo
     Ok(page.events.iter().any(|event| seen.is_replaced_by(event)))
 }
 
-/// How the turn ended, if these are its last events. After the end there is no other, so it can only be the last of them.
+/// How the turn ended, if these are its last events. The terminal event is always the last one.
 fn end_of(batch: &EventBatch) -> Option<TurnState> {
     let last = batch.events().last().filter(|event| &*event.kind == "state")?;
     match from_log(last) {
@@ -220,11 +219,11 @@ fn end_of(batch: &EventBatch) -> Option<TurnState> {
     }
 }
 
-/// A turn, folded together as far as it goes, and the last event that is in it.
+/// The transcript of a turn so far, and its last event.
 pub(crate) async fn transcript(log: &Log, turn: TurnId) -> Result<(Sequence, TurnTranscript), SessionError> {
     let stream = turn_stream(turn)?;
-    // Twice, since the events may be folded away between the look at the head and the first page. Then the second look finds
-    // what they were folded into, and that stays.
+    // Twice, because the events may be compacted between reading the head and the first page. Then the second attempt finds
+    // the transcript, which stays.
     let mut folded = (Sequence::START, TurnTranscript::default());
     for _ in 0..2 {
         let found = store::turn(log, turn).await?;
@@ -245,16 +244,16 @@ pub(crate) async fn transcript(log: &Log, turn: TurnId) -> Result<(Sequence, Tur
     Ok(folded)
 }
 
-/// Whether a fold began with the first event.
+/// Whether the events were complete.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Wholeness {
-    /// It did.
+    /// From the first one on.
     Whole,
-    /// Events were dropped that it would have needed.
+    /// Some were dropped.
     Part,
 }
 
-/// Folds the events that are there, page by page.
+/// Builds a transcript from the stored events, page by page.
 pub(crate) async fn fold(
     log: &Log,
     stream: &StreamId,

@@ -1,97 +1,68 @@
-//! Idempotency keys: how they are kept, and when they go.
+//! Idempotency keys: how they are stored, and when they are removed.
 //!
-//! A key is there so that a request which may have come through can be sent again. Nobody does that long after the turn is over,
-//! so its key goes then; and with it every key whose turn was removed.
+//! With a key, a client can safely repeat a request that may have succeeded. Clients don't do that long after the turn has
+//! ended, so the key is removed then. A key without a turn is removed too.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use eventlog::{CommitError, HeadsOrder, HeadsQuery, Log, StoredHead, UnixMs};
+use eventlog::{Entity, EntityRecord, Log, MaybeConflict, NoEvent, UnixMs};
 use protocol::TurnId;
 use serde::{Deserialize, Serialize};
 
 use crate::error::SessionError;
 use crate::service::Sessions;
 use crate::store;
-use crate::streams::KEY_KIND;
 
-/// How many keys are read, and at most removed, at a time.
-const PAGE: u32 = 256;
-
-/// What is kept of an idempotency key.
+/// The head of an idempotency key.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct KeyRecord {
     pub(crate) turn: TurnId,
-    /// Names the prompt, to tell a repetition from another prompt.
+    /// A fingerprint of the prompt, which distinguishes a repeated request from a different one.
     pub(crate) prompt: String,
 }
 
-impl KeyRecord {
-    pub(crate) fn of(stored: &StoredHead) -> Result<Self, SessionError> {
-        serde_json::from_slice(&stored.head.body).map_err(|source| SessionError::Unreadable {
-            stream: stored.stream.to_string(),
-            source,
-        })
+/// An idempotency key, by its [`key_id`](crate::streams::key_id).
+pub(crate) type Key = Entity<KeyRecord>;
+
+impl EntityRecord for KeyRecord {
+    const KIND: &'static str = "turn-key";
+    type Id = String;
+    type Event = NoEvent;
+
+    fn status(&self) -> Arc<str> {
+        "used".into()
     }
 }
 
 impl Sessions {
-    /// Forgets the idempotency keys of turns that were over for so long, and of those that are not there any more. Says how
-    /// many. *Cancel safety*: dropped half-way, the rest is done the next time.
+    /// Removes the idempotency keys of turns that ended longer ago than this or no longer exist, and returns how many.
+    /// *Cancel safety*: if the future is dropped, the rest is removed the next time.
     pub async fn collect_keys(&self, older_than: Duration) -> Result<u64, SessionError> {
         collect(&self.shared.log, self.shared.wall.now(), older_than).await
     }
 }
 
 async fn collect(log: &Log, now: UnixMs, older_than: Duration) -> Result<u64, SessionError> {
-    let (mut collected, mut after) = (0, None);
-    loop {
-        let page = log
-            .heads(HeadsQuery {
-                kind: KEY_KIND.into(),
-                status: None,
-                order: HeadsOrder::OldestFirst,
-                after,
-                limit: PAGE,
-            })
-            .await?;
-        for key in &page {
-            if !is_due(log, key, (now, older_than)).await? {
-                continue;
+    let mut collected = 0;
+    for key in Key::all(log, None).await? {
+        let is_due = match store::turn(log, key.record.turn).await {
+            Ok(turn) => {
+                let ended_at = turn.record.ended_at;
+                ended_at.is_some_and(|ended_at| now.since(ended_at) >= older_than)
             }
-            match log.remove(vec![(key.stream.clone(), key.version)]).await {
-                Ok(()) => collected += 1,
-                // Somebody else was faster.
-                Err(CommitError::Conflict { .. }) => {}
-                Err(error) => return Err(error.into()),
-            }
+            Err(SessionError::TurnNotFound(_)) => true,
+            Err(SessionError::Unreadable { .. }) => false,
+            Err(error) => return Err(error),
+        };
+        if !is_due {
+            continue;
         }
-        if page.len() < PAGE as usize {
-            return Ok(collected);
+        match log.remove(vec![key.at()?]).await {
+            Ok(()) => collected += 1,
+            Err(error) if error.is_conflict() => {}
+            Err(error) => return Err(error.into()),
         }
-        after = page.last().map(|stored| stored.stream.clone());
     }
-}
-
-/// Whether nobody needs a key any more. What cannot be read stays.
-async fn is_due(
-    log: &Log,
-    key: &StoredHead,
-    (now, older_than): (UnixMs, Duration),
-) -> Result<bool, SessionError> {
-    let record = match KeyRecord::of(key) {
-        Ok(record) => record,
-        Err(error) => {
-            tracing::warn!(%error, "an idempotency key cannot be read");
-            return Ok(false);
-        }
-    };
-    match store::turn(log, record.turn).await {
-        Ok(turn) => {
-            let ended_at = turn.record.ended_at;
-            Ok(ended_at.is_some_and(|ended_at| now.since(ended_at) >= older_than))
-        }
-        Err(SessionError::TurnNotFound(_)) => Ok(true),
-        Err(SessionError::Unreadable { .. }) => Ok(false),
-        Err(error) => Err(error),
-    }
+    Ok(collected)
 }

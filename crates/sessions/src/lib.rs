@@ -1,23 +1,23 @@
-//! Sessions: conversations with agents that can be left, found again, stopped and trusted.
+//! Sessions: durable conversations with agents.
 //!
-//! - [`Sessions`] is the service: it takes prompts, runs turns one after the other, and stops them.
-//! - [`Agent`] does the work of a turn; [`agents`] has those that there are.
-//! - [`Toolbox`] is what an agent can do, within a plan; [`Sink`] takes what it says and does.
-//! - [`TurnEvent`] is what a turn's stream is made of, and a [`TurnTranscript`](protocol::TurnTranscript) what a reader has
-//!   in the end.
+//! - [`Sessions`] is the service: it accepts prompts, runs turns one after the other, and stops them.
+//! - [`Agent`] does the work of a turn; [`agents`] has the implementations.
+//! - [`Toolbox`] is what an agent can do, within a plan; [`Sink`] records its output and its actions.
+//! - [`TurnEvent`] is an event in the stream of a turn; [`TurnTranscript`](protocol::TurnTranscript) is what its readers end
+//!   up with.
 //!
-//! Words that storage and the wire share (states, answers, rules, usage, transcripts) are those of `protocol`.
+//! Types that storage and the wire share (states, answers, rules, usage, transcripts) are declared in `protocol`.
 //!
-//! **Who owns the state:** the log. A session is a stream that anybody may write to, by a commit on the version they saw:
-//! prompts, wishes to stop, answers to questions. A turn is a stream that only its owner writes to, and whoever buries it
-//! when the owner is gone. To begin a turn, the session's claim and the turn's first event are one commit.
+//! **Who owns the state:** the log. A session is a stream that any daemon may write to, by a commit on the version it read:
+//! prompts, stop requests, answers to questions. Only the owner of a turn writes to its stream, or a daemon that ends the turn
+//! because its owner is gone. One commit starts a turn: it claims the session and writes the first event of the turn.
 //!
-//! **Invariant:** a session has at most one active turn, and names its owner. It is freed by the commit that ends the turn,
-//! when nothing of it runs any more.
+//! **Invariant:** a session has at most one active turn, and names its owner. The commit that ends the turn frees the session,
+//! when nothing of the turn runs anymore.
 //!
 //! **Invariant:** no step of a turn reads or writes more because the session is long.
 //!
-//! **What must not happen here:** HTTP, terminals, and a decision about who is alive that rests on a clock.
+//! **What must not happen here:** HTTP, terminals, and deciding by a clock who is alive.
 
 mod agent;
 pub mod agents;
@@ -30,16 +30,16 @@ mod event;
 mod export;
 mod follow;
 mod history;
+mod inner;
 mod keys;
 mod machines;
 mod manage;
 mod observe;
 mod options;
 mod owner;
-mod pages;
 mod pause;
 pub mod permissions;
-mod places;
+mod permits;
 mod ports;
 mod prompt;
 mod recorder;
@@ -48,7 +48,6 @@ mod removal;
 mod runner;
 mod service;
 mod session;
-mod shared;
 mod sink;
 mod starting;
 mod state;

@@ -1,7 +1,7 @@
-//! On which machine the prompts of a session run, if several share a log.
+//! The machine that runs the prompts of a session, if several machines share a log.
 //!
-//! A session has a home, whose machine has its directory. Its prompts run there and nowhere else, until a user says otherwise
-//! ([`move_here`]). Whoever finds a prompt that waits for another home looks whether anybody is there to run it.
+//! A session belongs to a home on the machine that has its directory. Its prompts run only there, until a user moves the
+//! session ([`move_here`]). A daemon that sees a prompt for another home checks whether the daemon of that home is running.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,33 +10,32 @@ use ::machines::{Presence, presence};
 use protocol::{HomeId, SessionId, SessionState};
 
 use crate::error::SessionError;
+use crate::inner::SessionsInner;
 use crate::manage::{amend, existing};
 use crate::owner::Sharing;
 use crate::runner::go_on;
 use crate::session::{Actor, Session};
-use crate::shared::Shared;
 use crate::state::Happening;
 use crate::store;
 
-/// Another machine, which a session waits for.
+/// Another machine that a session waits for.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct AwaitedMachine {
     /// The home of its daemon.
     pub home: HomeId,
-    /// Whether its daemon is there.
+    /// Whether its daemon is running.
     pub presence: Presence,
 }
 
-/// The other machines that sessions wait for, as they were when it was last looked.
+/// The other machines that sessions wait for, as of the last check.
 #[derive(Debug, Default)]
 pub(crate) struct Machines {
-    /// Held to look and to write.
     awaited: Mutex<BTreeMap<HomeId, Presence>>,
 }
 
 impl Machines {
     /// The machine that a session waits for, if that is another one.
-    pub(crate) fn awaited(&self, shared: &Shared, session: &Session) -> Option<AwaitedMachine> {
+    pub(crate) fn awaited(&self, shared: &SessionsInner, session: &Session) -> Option<AwaitedMachine> {
         let home = session.record.home.filter(|home| *home != shared.owner.home)?;
         let is_waiting = session.record.state() == SessionState::Waiting;
         if !is_waiting || shared.sharing == Sharing::Alone {
@@ -46,7 +45,7 @@ impl Machines {
         Some(AwaitedMachine { home, presence })
     }
 
-    /// Whether all of these have been looked for.
+    /// Whether all of these have been checked.
     pub(crate) fn knows(&self, homes: &BTreeSet<HomeId>) -> bool {
         let awaited = self.lock();
         homes.iter().all(|home| awaited.contains_key(home))
@@ -57,8 +56,8 @@ impl Machines {
     }
 }
 
-/// Looks whether the daemons of these homes are there. What was known of others is forgotten: nothing waits for them.
-pub(crate) async fn look_for(shared: &Shared, homes: BTreeSet<HomeId>) -> Result<(), SessionError> {
+/// Checks whether the daemons of these homes are running. Other homes are forgotten, because nothing waits for them.
+pub(crate) async fn look_for(shared: &SessionsInner, homes: BTreeSet<HomeId>) -> Result<(), SessionError> {
     let mut found = BTreeMap::new();
     for home in homes {
         found.insert(home, presence(&shared.log, home, shared.owner.boot).await?);
@@ -67,8 +66,8 @@ pub(crate) async fn look_for(shared: &Shared, homes: BTreeSet<HomeId>) -> Result
     Ok(())
 }
 
-/// Looks for one more, if that was not done a short while ago: somebody is about to wait for it.
-pub(crate) async fn look_for_one(shared: &Shared, home: HomeId) -> Result<(), SessionError> {
+/// Checks one more home, which a prompt is about to wait for, unless it was checked recently.
+pub(crate) async fn look_for_one(shared: &SessionsInner, home: HomeId) -> Result<(), SessionError> {
     if !shared.machines.knows(&BTreeSet::from([home])) {
         let found = presence(&shared.log, home, shared.owner.boot).await?;
         shared.machines.lock().insert(home, found);
@@ -76,9 +75,8 @@ pub(crate) async fn look_for_one(shared: &Shared, home: HomeId) -> Result<(), Se
     Ok(())
 }
 
-/// The home whose machine runs the prompts of a session. Sessions from before homes were written down have that of the daemon
-/// that ran their last turn.
-pub(crate) async fn home_of(shared: &Shared, session: &Session) -> Result<HomeId, SessionError> {
+/// The home that runs the prompts of a session. For old sessions without one, it is the home that ran their last turn.
+pub(crate) async fn home_of(shared: &SessionsInner, session: &Session) -> Result<HomeId, SessionError> {
     let own = shared.owner.home;
     if shared.sharing == Sharing::Alone {
         return Ok(own);
@@ -93,7 +91,7 @@ pub(crate) async fn home_of(shared: &Shared, session: &Session) -> Result<HomeId
     Ok(owner.map_or(own, |owner| owner.home))
 }
 
-/// Refuses to run prompts here if the directory of the session is not here.
+/// Refuses to run prompts here if this machine doesn't have the directory of the session.
 pub(crate) async fn check_directory(session: &Session) -> Result<(), SessionError> {
     match existing(session.record.facts.directory.clone()).await {
         Ok(_) => Ok(()),
@@ -106,9 +104,9 @@ pub(crate) async fn check_directory(session: &Session) -> Result<(), SessionErro
     }
 }
 
-/// From now on the prompts of a session run on this machine, also those that wait.
+/// Moves a session with its queued prompts to this machine.
 pub(crate) async fn move_here(
-    shared: &Arc<Shared>,
+    shared: &Arc<SessionsInner>,
     id: SessionId,
     by: &Actor,
 ) -> Result<Session, SessionError> {
@@ -118,19 +116,15 @@ pub(crate) async fn move_here(
     let moved = shared
         .change(id, |session| {
             if session.record.home == Some(home) {
-                return Err(SessionError::Stale {
-                    current: Box::new(session.clone()),
-                });
+                return Ok(None);
             }
             let happened = Happening::new("home_set", by, None, home.to_string());
-            Ok(amend(shared, session, happened, |next| next.home = Some(home)))
+            Ok(Some(amend(shared, session, happened, |next| {
+                next.home = Some(home)
+            })))
         })
         .await;
-    let session = match moved {
-        // It is here already.
-        Err(SessionError::Stale { current }) if current.record.home == Some(home) => *current,
-        moved => moved?,
-    };
+    let session = moved?;
     if session.record.state() == SessionState::Waiting {
         go_on(shared, id);
     }

@@ -1,77 +1,256 @@
-//! What is done to sessions besides prompting them: open, list, fork, rename, put away, remove.
+//! Opens, lists, forks, renames, archives and removes sessions.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use eventlog::{Commit, CommitError, HeadsOrder, HeadsQuery, Version, Write};
+use eventlog::{Commit, ConflictRetries, EntityRecord, HeadsOrder, HeadsQuery};
 use protocol::{AgentChoice, SessionId, SessionState, TurnId};
 
 use crate::answers::{NewSession, SessionQuery};
 use crate::error::SessionError;
+use crate::inner::SessionsInner;
+use crate::service::Sessions;
 use crate::session::{Actor, Fork, Session, SessionFacts, SessionRecord};
-use crate::shared::Shared;
 use crate::starting::check_choice;
 use crate::state::{Happening, Step, alone, first_line};
-use crate::store::{self, TRIES, happening_to_log};
-use crate::streams::{SESSION_KIND, session_head, session_stream};
+use crate::store::{self, TRIES};
+use crate::streams::session_stream;
 use crate::turn::Turn;
 
-/// How many sessions are in a list unless it says so.
+/// How many sessions a list has by default.
 const USUAL_LIMIT: u32 = 50;
 /// How many heads are read at a time.
 const PAGE: u32 = 200;
-/// The most characters of a title.
 const TITLE_LIMIT: usize = 200;
 
-pub(crate) async fn create(shared: &Shared, new: NewSession) -> Result<Session, SessionError> {
-    shared.check_open()?;
-    check_choice(&new.agent)?;
-    shared.check_choice(&new.agent)?;
-    let directory = existing(new.directory).await?;
-    if let Some(plan) = new.plan {
-        shared
-            .plans
-            .get(plan)
-            .await
-            .map_err(|source| SessionError::Plan {
-                plan,
-                source: Box::new(source),
-            })?;
+impl Sessions {
+    /// Opens a session.
+    ///
+    /// # Errors
+    /// The agent, directory or plan can't be used, or the log fails.
+    ///
+    /// *Cancel safety*: if the future is dropped, the session may or may not be opened.
+    pub async fn create(&self, new: NewSession) -> Result<Session, SessionError> {
+        let shared = &*self.shared;
+        shared.check_open()?;
+        check_choice(&new.agent)?;
+        shared.check_choice(&new.agent)?;
+        let directory = existing(new.directory).await?;
+        if let Some(plan) = new.plan {
+            shared
+                .plans
+                .get(plan)
+                .await
+                .map_err(|source| SessionError::Plan {
+                    plan,
+                    source: Box::new(source),
+                })?;
+        }
+        let now = shared.wall.now();
+        let record = SessionRecord {
+            facts: SessionFacts {
+                directory,
+                opened_by: Arc::clone(&new.by),
+                opened_at: now,
+                forked_from: None,
+            },
+            home: Some(shared.owner.home),
+            title: first_line(&new.title, TITLE_LIMIT),
+            agent: new.agent,
+            rules: new.rules,
+            learned_rules: 0,
+            plan: new.plan,
+            active: None,
+            queue: Vec::new(),
+            last_turn: None,
+            prompts: 0,
+            last_state: None,
+            archived: false,
+            removing: false,
+            forks: 0,
+            changed_at: now,
+        };
+        let mut session = Session::new(SessionId::generate(), record);
+        let opened = Happening::new("opened", &new.by, None, "");
+        session.save(&shared.log, &[opened]).await?;
+        Ok(session)
     }
-    let now = shared.wall.now();
-    let record = SessionRecord {
-        facts: SessionFacts {
-            directory,
-            opened_by: Arc::clone(&new.by),
-            opened_at: now,
-            forked_from: None,
-        },
-        home: Some(shared.owner.home),
-        title: first_line(&new.title, TITLE_LIMIT),
-        agent: new.agent,
-        rules: new.rules,
-        learned_rules: 0,
-        plan: new.plan,
-        active: None,
-        queue: Vec::new(),
-        last_turn: None,
-        prompts: 0,
-        last_state: None,
-        archived: false,
-        removing: false,
-        forks: 0,
-        changed_at: now,
-    };
-    let id = SessionId::generate();
-    let opened = Happening::new("opened", &new.by, None, "");
-    shared
-        .log
-        .commit(Commit::one(birth(id, &record, &opened)?))
-        .await?;
-    store::session(&shared.log, id).await
+
+    /// Sessions, newest first. *Cancel safety*: it only reads.
+    pub async fn list(&self, query: SessionQuery) -> Result<Vec<Session>, SessionError> {
+        let shared = &*self.shared;
+        let limit = if query.limit == 0 {
+            USUAL_LIMIT
+        } else {
+            query.limit
+        } as usize;
+        let mut pages = shared.log.pages(HeadsQuery {
+            kind: SessionRecord::KIND.into(),
+            status: query.state.map(|state| state.name().into()),
+            order: HeadsOrder::NewestFirst,
+            after: query.before.map(session_stream).transpose()?,
+            limit: PAGE,
+        });
+        let mut found = Vec::new();
+        while let Some(page) = pages.next().await? {
+            // A session that can't be read doesn't hide the others.
+            let sessions = page
+                .iter()
+                .filter_map(|stored| Session::of_head(&shared.log, stored).ok());
+            found.extend(sessions.filter(|session| is_wanted(&session.record, &query)));
+            if found.len() >= limit {
+                found.truncate(limit);
+                break;
+            }
+        }
+        Ok(found)
+    }
+
+    /// The turns of a session that have started, newest first, including those from before a fork; only those before
+    /// `before`, if given, and at most `limit`. *Cancel safety*: it only reads.
+    pub async fn turns(
+        &self,
+        session: SessionId,
+        before: Option<TurnId>,
+        limit: usize,
+    ) -> Result<Vec<Turn>, SessionError> {
+        let shared = &*self.shared;
+        let session = store::session(&shared.log, session).await?;
+        let mut next = match before {
+            Some(before) => store::turn(&shared.log, before).await?.record.previous,
+            None => session.record.last_turn,
+        };
+        let mut found = Vec::new();
+        while let Some(id) = next
+            && found.len() < limit
+        {
+            let turn = store::turn(&shared.log, id).await?;
+            next = turn.record.previous;
+            found.push(turn);
+        }
+        Ok(found)
+    }
+
+    /// Opens a session that continues from a turn of another one: by default from its newest turn that has ended.
+    ///
+    /// # Errors
+    /// The turn hasn't ended, or belongs to another session.
+    pub async fn fork(&self, id: SessionId, at: Option<TurnId>, by: Actor) -> Result<Session, SessionError> {
+        let shared = &*self.shared;
+        shared.check_open()?;
+        let mut retries = ConflictRetries::new(TRIES);
+        loop {
+            let forked = try_fork(shared, id, at, &by).await;
+            if !retries.again(&forked) {
+                return shared.or_stale(id, forked).await;
+            }
+        }
+    }
+
+    /// Changes the title of a session.
+    pub async fn rename(&self, id: SessionId, title: String, by: Actor) -> Result<Session, SessionError> {
+        let shared = &*self.shared;
+        let title = first_line(&title, TITLE_LIMIT);
+        if title.is_empty() {
+            return Err(SessionError::Invalid {
+                what: "the title is empty".to_owned(),
+            });
+        }
+        shared
+            .change(id, |session| {
+                Ok(amend(
+                    shared,
+                    session,
+                    Happening::new("renamed", &by, None, &title),
+                    |next| {
+                        next.title.clone_from(&title);
+                    },
+                ))
+            })
+            .await
+    }
+
+    /// Changes the default agent of a session.
+    pub async fn set_agent(
+        &self,
+        id: SessionId,
+        agent: AgentChoice,
+        by: Actor,
+    ) -> Result<Session, SessionError> {
+        let shared = &*self.shared;
+        check_choice(&agent)?;
+        shared.check_choice(&agent)?;
+        shared
+            .change(id, |session| {
+                Ok(amend(
+                    shared,
+                    session,
+                    Happening::new("agent_set", &by, None, &agent.name),
+                    |next| {
+                        next.agent.clone_from(&agent);
+                    },
+                ))
+            })
+            .await
+    }
+
+    /// Archives a session, or restores it.
+    ///
+    /// # Errors
+    /// A turn is running or queued.
+    pub async fn archive(&self, id: SessionId, archived: bool, by: Actor) -> Result<Session, SessionError> {
+        let shared = &*self.shared;
+        let event = if archived { "archived" } else { "unarchived" };
+        shared
+            .change(id, |session| {
+                if archived {
+                    check_unused(session)?;
+                }
+                Ok(amend(
+                    shared,
+                    session,
+                    Happening::new(event, &by, None, ""),
+                    |next| {
+                        next.archived = archived;
+                    },
+                ))
+            })
+            .await
+    }
+
+    /// Removes a session with its turns.
+    ///
+    /// # Errors
+    /// A turn is running or queued, or the session has forks.
+    ///
+    /// *Cancel safety*: if the future is dropped, the session can no longer be found, and the rest is removed at the next
+    /// start.
+    pub async fn remove(&self, id: SessionId, by: Actor) -> Result<(), SessionError> {
+        let shared = &*self.shared;
+        let marked = shared
+            .change(id, |session| {
+                check_unused(session)?;
+                if session.record.forks > 0 {
+                    return Err(SessionError::HasForks {
+                        session: id,
+                        forks: session.record.forks,
+                    });
+                }
+                Ok(amend(
+                    shared,
+                    session,
+                    Happening::new("removing", &by, None, ""),
+                    |next| {
+                        next.removing = true;
+                    },
+                ))
+            })
+            .await?;
+        crate::removal::finish(&shared.log, &marked).await
+    }
 }
 
-/// A directory that is there, by the path that leads to it without links: all sessions of one directory are found by it.
+/// The path of an existing directory without symlinks, by which all its sessions are found.
 pub(crate) async fn existing(directory: PathBuf) -> Result<PathBuf, SessionError> {
     let unusable = |why: String| SessionError::Directory { why };
     if !directory.is_absolute() {
@@ -88,53 +267,6 @@ pub(crate) async fn existing(directory: PathBuf) -> Result<PathBuf, SessionError
     }
 }
 
-fn birth(id: SessionId, record: &SessionRecord, happened: &Happening) -> Result<Write, SessionError> {
-    Ok(Write {
-        stream: session_stream(id)?,
-        expected: Version::NONE,
-        head: Some(session_head(record)?),
-        events: vec![happening_to_log(happened)?],
-    })
-}
-
-pub(crate) async fn list(shared: &Shared, query: SessionQuery) -> Result<Vec<Session>, SessionError> {
-    let limit = if query.limit == 0 {
-        USUAL_LIMIT
-    } else {
-        query.limit
-    } as usize;
-    let mut after = query.before.map(session_stream).transpose()?;
-    let mut found = Vec::new();
-    loop {
-        let page = shared
-            .log
-            .heads(HeadsQuery {
-                kind: SESSION_KIND.into(),
-                status: query.state.map(|state| state.name().into()),
-                order: HeadsOrder::NewestFirst,
-                after: after.take(),
-                limit: PAGE,
-            })
-            .await?;
-        for stored in &page {
-            // One that cannot be read does not hide the others.
-            let Some(session) = shared.log.readable(stored, store::session_of(stored)) else {
-                continue;
-            };
-            if is_wanted(&session.record, &query) {
-                found.push(session);
-            }
-            if found.len() == limit {
-                return Ok(found);
-            }
-        }
-        if page.len() < PAGE as usize {
-            return Ok(found);
-        }
-        after = page.last().map(|stored| stored.stream.clone());
-    }
-}
-
 fn is_wanted(record: &SessionRecord, query: &SessionQuery) -> bool {
     let in_state = match query.state {
         Some(state) => record.state() == state,
@@ -145,89 +277,59 @@ fn is_wanted(record: &SessionRecord, query: &SessionQuery) -> bool {
     in_state && in_directory && !record.removing
 }
 
-pub(crate) async fn turns(
-    shared: &Shared,
-    session: SessionId,
-    before: Option<TurnId>,
-    limit: usize,
-) -> Result<Vec<Turn>, SessionError> {
-    let session = store::session(&shared.log, session).await?;
-    let mut next = match before {
-        Some(before) => store::turn(&shared.log, before).await?.record.previous,
-        None => session.record.last_turn,
-    };
-    let mut found = Vec::new();
-    while let Some(id) = next
-        && found.len() < limit
-    {
-        let turn = store::turn(&shared.log, id).await?;
-        next = turn.record.previous;
-        found.push(turn);
-    }
-    Ok(found)
-}
-
-pub(crate) async fn fork(
-    shared: &Shared,
+async fn try_fork(
+    shared: &SessionsInner,
     id: SessionId,
     at: Option<TurnId>,
-    by: Actor,
+    by: &Actor,
 ) -> Result<Session, SessionError> {
-    shared.check_open()?;
-    for _ in 0..TRIES {
-        let parent = store::session(&shared.log, id).await?;
-        let turn = fork_point(shared, &parent, at).await?;
-        let now = shared.wall.now();
-        let mut changed = parent.record.clone();
-        changed.forks += 1;
-        changed.changed_at = now;
-        let child = SessionId::generate();
-        let record = SessionRecord {
-            facts: SessionFacts {
-                directory: parent.record.facts.directory.clone(),
-                opened_by: Arc::clone(&by),
-                opened_at: now,
-                forked_from: Some(Fork {
-                    session: id,
-                    turn: turn.id,
-                }),
-            },
-            home: parent.record.home,
-            title: parent.record.title.clone(),
-            agent: parent.record.agent.clone(),
-            rules: parent.record.rules.clone(),
-            learned_rules: parent.record.learned_rules,
-            plan: None,
-            active: None,
-            queue: Vec::new(),
-            last_turn: Some(turn.id),
-            prompts: turn.record.number,
-            last_state: Some(turn.record.state),
-            archived: false,
-            removing: false,
-            forks: 0,
-            changed_at: now,
-        };
-        let told = Happening::new("forked", &by, Some(turn.id), child.to_string());
-        let opened = Happening::new("opened", &by, Some(turn.id), format!("forked from {id}"));
-        let of_parent = Write {
-            stream: session_stream(id)?,
-            expected: parent.version,
-            head: Some(session_head(&changed)?),
-            events: vec![happening_to_log(&told)?],
-        };
-        let commit = Commit::all(vec![of_parent, birth(child, &record, &opened)?]);
-        match shared.log.commit(commit).await {
-            Ok(_) => return store::session(&shared.log, child).await,
-            Err(CommitError::Conflict { .. }) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    shared.contended(id).await
+    let mut parent = store::session(&shared.log, id).await?;
+    let turn = fork_point(shared, &parent, at).await?;
+    let now = shared.wall.now();
+    let record = SessionRecord {
+        facts: SessionFacts {
+            directory: parent.record.facts.directory.clone(),
+            opened_by: Arc::clone(by),
+            opened_at: now,
+            forked_from: Some(Fork {
+                session: id,
+                turn: turn.id,
+            }),
+        },
+        home: parent.record.home,
+        title: parent.record.title.clone(),
+        agent: parent.record.agent.clone(),
+        rules: parent.record.rules.clone(),
+        learned_rules: parent.record.learned_rules,
+        plan: None,
+        active: None,
+        queue: Vec::new(),
+        last_turn: Some(turn.id),
+        prompts: turn.record.number,
+        last_state: Some(turn.record.state),
+        archived: false,
+        removing: false,
+        forks: 0,
+        changed_at: now,
+    };
+    parent.record.forks += 1;
+    parent.record.changed_at = now;
+    let mut child = Session::new(SessionId::generate(), record);
+    let forked = Happening::new("forked", by, Some(turn.id), child.id.to_string());
+    let opened = Happening::new("opened", by, Some(turn.id), format!("forked from {id}"));
+    let of_parent = parent.write(&[forked])?;
+    let of_child = child.write(&[opened])?;
+    child
+        .commit(&shared.log, Commit::all(vec![of_child, of_parent]))
+        .await?;
+    Ok(child)
 }
 
-/// The turn that a fork shares with its parent.
-async fn fork_point(shared: &Shared, parent: &Session, at: Option<TurnId>) -> Result<Turn, SessionError> {
+async fn fork_point(
+    shared: &SessionsInner,
+    parent: &Session,
+    at: Option<TurnId>,
+) -> Result<Turn, SessionError> {
     let mut next = parent.record.last_turn;
     while let Some(id) = next {
         let turn = store::turn(&shared.log, id).await?;
@@ -248,104 +350,9 @@ async fn fork_point(shared: &Shared, parent: &Session, at: Option<TurnId>) -> Re
     match at {
         Some(at) => Err(SessionError::TurnNotFound(at)),
         None => Err(SessionError::Invalid {
-            what: "no turn of the session is over yet".to_owned(),
+            what: "no turn of the session has ended yet".to_owned(),
         }),
     }
-}
-
-pub(crate) async fn rename(
-    shared: &Shared,
-    id: SessionId,
-    title: &str,
-    by: &Actor,
-) -> Result<Session, SessionError> {
-    let title = first_line(title, TITLE_LIMIT);
-    if title.is_empty() {
-        return Err(SessionError::Invalid {
-            what: "the title is empty".to_owned(),
-        });
-    }
-    shared
-        .change(id, |session| {
-            Ok(amend(
-                shared,
-                session,
-                Happening::new("renamed", by, None, &title),
-                |next| {
-                    next.title.clone_from(&title);
-                },
-            ))
-        })
-        .await
-}
-
-pub(crate) async fn set_agent(
-    shared: &Shared,
-    id: SessionId,
-    agent: &AgentChoice,
-    by: &Actor,
-) -> Result<Session, SessionError> {
-    check_choice(agent)?;
-    shared.check_choice(agent)?;
-    shared
-        .change(id, |session| {
-            Ok(amend(
-                shared,
-                session,
-                Happening::new("agent_set", by, None, &agent.name),
-                |next| {
-                    next.agent.clone_from(agent);
-                },
-            ))
-        })
-        .await
-}
-
-pub(crate) async fn archive(
-    shared: &Shared,
-    id: SessionId,
-    archived: bool,
-    by: &Actor,
-) -> Result<Session, SessionError> {
-    let event = if archived { "archived" } else { "unarchived" };
-    shared
-        .change(id, |session| {
-            if archived {
-                check_unused(session)?;
-            }
-            Ok(amend(
-                shared,
-                session,
-                Happening::new(event, by, None, ""),
-                |next| {
-                    next.archived = archived;
-                },
-            ))
-        })
-        .await
-}
-
-pub(crate) async fn remove(shared: &Shared, id: SessionId, by: &Actor) -> Result<(), SessionError> {
-    let marked = shared
-        .change(id, |session| {
-            check_unused(session)?;
-            if session.record.forks > 0 {
-                return Err(SessionError::HasForks {
-                    session: id,
-                    forks: session.record.forks,
-                });
-            }
-            Ok(amend(
-                shared,
-                session,
-                Happening::new("removing", by, None, ""),
-                |next| {
-                    next.removing = true;
-                },
-            ))
-        })
-        .await?;
-    crate::removal::finish(&shared.log, &marked).await
 }
 
 fn check_unused(session: &Session) -> Result<(), SessionError> {
@@ -356,7 +363,7 @@ fn check_unused(session: &Session) -> Result<(), SessionError> {
 }
 
 pub(crate) fn amend(
-    shared: &Shared,
+    shared: &SessionsInner,
     session: &Session,
     happened: Happening,
     amend: impl FnOnce(&mut SessionRecord),

@@ -1,4 +1,4 @@
-//! What the service needs, and the choices that an owner of a daemon has.
+//! The options and settings of the service.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,54 +17,54 @@ use crate::ports::Ports;
 /// What the service needs.
 #[derive(Debug)]
 pub struct SessionsOptions {
-    /// Where sessions are kept.
+    /// Stores the sessions.
     pub log: Log,
     /// Whether other daemons use the same log.
     pub sharing: Sharing,
     /// The home of this daemon.
     pub home_id: HomeId,
-    /// Which life of it this is.
+    /// The boot id of this daemon.
     pub boot_id: BootId,
-    /// Where agents work.
+    /// The plans that agents work in.
     pub plans: Plans,
-    /// What others do for them.
+    /// What other parts of the daemon do for agents.
     pub ports: Ports,
     /// The agents, by name.
     pub agents: BTreeMap<String, Arc<dyn Agent>>,
-    /// The choices.
+    /// The settings.
     pub settings: SessionsSettings,
-    /// Where the tasks of the service run.
+    /// Runs the tasks of the service.
     pub tasks: Tasks,
-    /// The time.
+    /// The time source.
     pub clock: Arc<dyn Clock>,
 }
 
-/// The choices that an owner of a daemon has.
+/// The settings that a user can change.
 #[derive(Clone, Debug)]
 pub struct SessionsSettings {
-    /// The agent that is asked if nobody says which.
+    /// The agent for prompts that don't name one.
     pub default_agent: String,
-    /// What becomes of prompts that waited when a daemon went away.
+    /// What happens to queued prompts after a crash of the daemon.
     pub after_crash: AfterCrash,
-    /// What agents may do; the rules of a session go first.
+    /// What agents may do. The rules of a session come first.
     pub rules: Vec<PermissionRule>,
-    /// How long an answer of the user is waited for. Then it is a no. Without it, as long as the turn lives.
+    /// How long to wait for an answer of the user. Without one, the question is denied. `None` waits until the turn ends.
     pub permission_timeout: Option<Duration>,
-    /// How many turns run at once. Further ones wait.
+    /// How many turns run at once. Further ones are queued.
     pub max_turns: usize,
-    /// How long a turn may take. The time in which the user is asked does not count.
+    /// How long a turn may take. The time in which the user is asked doesn't count.
     pub turn_timeout: Duration,
-    /// How long a tool may take, unless it says so itself.
+    /// How long a tool may take, unless it has its own limit.
     pub tool_timeout: Duration,
 }
 
-/// What becomes of prompts that waited when a daemon went away.
+/// What happens to queued prompts after a crash of the daemon.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum AfterCrash {
-    /// They run, as if nothing had happened.
+    /// They run.
     #[default]
     GoOn,
-    /// They wait until somebody sends the next prompt, or takes them away.
+    /// They wait until the user sends the next prompt or removes them.
     Wait,
 }
 

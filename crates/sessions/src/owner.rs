@@ -1,12 +1,13 @@
-//! Who runs a turn, and how it is known that they are gone.
+//! Who runs a turn, and how others know that the owner is gone.
 //!
-//! A turn names its owner: a home, and one life of its daemon. It is stale when that life is over, and never because it is
-//! old. A home has one daemon at a time, so an earlier life of our own home is over. Of another home we know it by its lease:
-//! every life holds one of its own, from before its first turn until it is over, and whoever can take it has proved that
-//! nobody holds it. It is that of the life and not of the home: the next life would have to wait until the lease of the one
-//! before has expired, and in the moment after that others would take its turns for nobody's. That proof is only needed to
-//! be sure enough to bury: if it were wrong, the commit that buries would still refuse the next one of the owner, since each
-//! names the version that it saw.
+//! A turn names its owner: a home, and one boot of its daemon. It is stale when that boot is over, never because it is old.
+//! A home has one daemon at a time, so an earlier boot of our own home is over. For another home, its lease decides: every
+//! boot holds one of its own, from before its first turn until its end, and a daemon that can take the lease has proved that
+//! nobody holds it. The lease belongs to the boot, not to the home. Otherwise the next boot would have to wait until the lease
+//! of the previous one expires, and right after that, others would take its turns for abandoned.
+//!
+//! Even if that proof were wrong, nothing would be lost: each commit names the version that it saw, so after another daemon
+//! has ended the turn, the next commit of the owner is refused.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,47 +18,50 @@ use protocol::{BootId, HomeId, TurnId};
 use serde::{Deserialize, Serialize};
 
 use crate::error::SessionError;
-use crate::shared::Shared;
+use crate::inner::SessionsInner;
 
-/// How long a daemon that went away is taken for alive by others: short enough for people, long enough for a busy machine
-/// and for a database that is restarted.
+/// How long a daemon that is gone counts as alive: short enough for users, long enough for a busy machine and for a restart of
+/// the database.
 const LEASE: Duration = Duration::from_secs(15);
 /// How often a lease is renewed.
 const RENEWAL: Duration = Duration::from_secs(3);
-/// How soon it is tried again when a lease could not be renewed or taken.
+/// The pause before the next attempt to renew or take a lease.
 const AGAIN: Duration = Duration::from_millis(200);
-/// How long before the end of a lease its turns are stopped, so that nothing of them is left when others may take over.
+/// How long before the end of the lease the turns are stopped, so that nothing of them runs when others may take over.
 const STOPPED_WITHIN: Duration = Duration::from_secs(3);
 
 /// Whether other daemons use the same log.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Sharing {
-    /// Nobody else has it: what another life owned is nobody's.
+    /// No other daemon: every turn of another boot is abandoned.
     Alone,
-    /// Others have it too.
+    /// Others use it too.
     WithOthers,
 }
 
-/// One life of one daemon.
+/// One boot of a daemon.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct Owner {
     /// The home. It has one daemon at a time.
     pub home: HomeId,
-    /// Which life of it.
+    /// The boot.
     pub boot: BootId,
 }
 
-/// Whether whoever runs a turn is gone.
-pub(crate) async fn is_gone(shared: &Shared, owner: Owner, turn: TurnId) -> Result<bool, SessionError> {
+pub(crate) async fn is_gone(
+    shared: &SessionsInner,
+    owner: Owner,
+    turn: TurnId,
+) -> Result<bool, SessionError> {
     if owner == shared.owner {
-        // Ours, and we would know.
-        return Ok(!shared.places.has(turn));
+        // It is ours, so we know.
+        return Ok(!shared.permits.has(turn));
     }
     is_life_over(shared, owner).await
 }
 
-/// Whether another life than this one is over.
-pub(crate) async fn is_life_over(shared: &Shared, owner: Owner) -> Result<bool, SessionError> {
+/// Whether another boot is over.
+pub(crate) async fn is_life_over(shared: &SessionsInner, owner: Owner) -> Result<bool, SessionError> {
     if owner.home == shared.owner.home || shared.sharing == Sharing::Alone {
         return Ok(true);
     }
@@ -75,8 +79,8 @@ pub(crate) async fn is_life_over(shared: &Shared, owner: Owner) -> Result<bool, 
     }
 }
 
-/// Takes the lease of this life, before its first turn. Nobody else has a reason to hold it.
-pub(crate) async fn begin(shared: &Shared) -> Result<Lease, SessionError> {
+/// Takes the lease of this boot, before its first turn. Nobody else has a reason to hold it.
+pub(crate) async fn begin(shared: &SessionsInner) -> Result<Lease, SessionError> {
     let owner = shared.owner;
     let taken = shared
         .log
@@ -85,10 +89,10 @@ pub(crate) async fn begin(shared: &Shared) -> Result<Lease, SessionError> {
     taken.map_err(lease_failed)
 }
 
-/// The lease of this life, for those who work under it.
+/// The lease of this boot, for work that depends on it.
 #[derive(Debug)]
 pub(crate) struct Tenure {
-    /// Cancelled when the lease is over; then there is another one for the next.
+    /// Cancelled when the lease is lost, and then replaced for the next lease.
     token: Slot<CancellationToken>,
 }
 
@@ -101,7 +105,7 @@ impl Default for Tenure {
 }
 
 impl Tenure {
-    /// Cancelled when the lease that is held now is over.
+    /// Cancelled when the current lease is lost.
     pub(crate) fn scope(&self) -> Scope {
         self.token.read().state.scope()
     }
@@ -115,16 +119,15 @@ impl Tenure {
     }
 }
 
-/// A lease that this life holds.
 struct Held {
     lease: Lease,
-    /// When it was asked for, so that its end is never overrated.
+    /// When it was requested, so that its end is never estimated too late.
     asked_at: Instant,
 }
 
-/// Shows others that this daemon lives, until it does no more. When the lease could not be renewed for so long that others
-/// may soon take the turns for nobody's, they are stopped.
-pub(crate) async fn live(shared: Arc<Shared>, lease: Lease) {
+/// Holds the lease until the daemon has closed. If it couldn't be renewed for so long that others may soon take the turns for
+/// abandoned, the turns are stopped.
+pub(crate) async fn live(shared: Arc<SessionsInner>, lease: Lease) {
     let mut held = Some(Held {
         lease,
         asked_at: shared.clock.now(),
@@ -137,7 +140,7 @@ pub(crate) async fn live(shared: Arc<Shared>, lease: Lease) {
                 match begin(&shared).await {
                     Ok(lease) => (Some(Held { lease, asked_at }), RENEWAL),
                     Err(error) => {
-                        tracing::debug!(%error, "the lease of this daemon cannot be taken yet");
+                        tracing::debug!(%error, "could not take the lease of this daemon; retrying");
                         (None, AGAIN)
                     }
                 }
@@ -149,27 +152,27 @@ pub(crate) async fn live(shared: Arc<Shared>, lease: Lease) {
             () = Deadline::after(&shared.clock, pause).passed() => {}
         }
     }
-    // So nobody needs to wait for the lease to expire.
+    // So that nobody has to wait for the lease to expire.
     if let Some(held) = held {
         give_back(&shared, &held.lease).await;
     }
 }
 
-/// Renews a lease, and says when the next time is. One that cannot be renewed is held until it is over.
-async fn renewed(shared: &Shared, held: Held) -> (Option<Held>, Duration) {
+/// Renews the lease, and returns the pause before the next renewal.
+async fn renewed(shared: &SessionsInner, held: Held) -> (Option<Held>, Duration) {
     let asked_at = shared.clock.now();
     let over_at = held.asked_at + LEASE - STOPPED_WITHIN;
     let over = Deadline::after(&shared.clock, over_at.saturating_duration_since(asked_at));
     let answer = tokio::select! {
         biased;
-        // First of all, in case this process was stopped meanwhile.
+        // First, in case this process was suspended in the meantime.
         () = over.passed() => None,
         answer = shared.log.renew(&held.lease, LEASE) => Some(answer),
     };
     match answer {
         Some(Ok(())) => (Some(Held { asked_at, ..held }), RENEWAL),
         Some(Err(LeaseError::Log(error))) => {
-            tracing::warn!(%error, "the lease of this daemon could not be renewed");
+            tracing::warn!(%error, "could not renew the lease of this daemon");
             (Some(held), AGAIN)
         }
         Some(Err(error)) => {
@@ -178,24 +181,24 @@ async fn renewed(shared: &Shared, held: Held) -> (Option<Held>, Duration) {
             (None, Duration::ZERO)
         }
         None => {
-            tracing::warn!("the lease of this daemon could not be renewed in time; its turns are stopped");
+            tracing::warn!("could not renew the lease of this daemon in time; stopping its turns");
             shared.tenure.end();
             (None, Duration::ZERO)
         }
     }
 }
 
-/// Waits until the daemon takes no more prompts and none of its turns is left. Before that it is alive to others: a turn
-/// that still unwinds must not have a successor.
-async fn has_closed(shared: &Shared) {
+/// Waits until the daemon accepts no more prompts and all its turns have ended. Until then it counts as alive, so that no
+/// other daemon starts a turn while one is still ending here.
+async fn has_closed(shared: &SessionsInner) {
     shared.open.scope().wait().await;
     let never = CancellationToken::new().scope();
-    shared.places.idle(Deadline::never(), &never).await;
+    shared.permits.idle(Deadline::never(), &never).await;
 }
 
-async fn give_back(shared: &Shared, lease: &Lease) {
+async fn give_back(shared: &SessionsInner, lease: &Lease) {
     if let Err(error) = shared.log.release(lease).await {
-        tracing::debug!(%error, "a lease was not given back");
+        tracing::debug!(%error, "could not release a lease");
     }
 }
 

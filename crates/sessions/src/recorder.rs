@@ -1,7 +1,7 @@
-//! The one that writes a turn's stream.
+//! Writes the stream of a turn.
 //!
-//! **Invariant:** each commit names the version that the one before made. So when somebody has buried the turn, the next
-//! commit is refused, and with it everything that comes after.
+//! **Invariant:** each commit names the version that the previous one made. So when another daemon has ended the turn, the next
+//! commit is refused, and with it everything after it.
 
 use std::sync::Arc;
 
@@ -12,33 +12,32 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::error::SessionError;
 use crate::event::{TurnEvent, to_log};
+use crate::inner::SessionsInner;
 use crate::observe::Observed;
-use crate::shared::Shared;
 use crate::sink::Entry;
 use crate::streams::turn_stream;
 use crate::turn::Turn;
 
-/// The most events in one commit. They are written while others wait.
+/// How many events one commit may have. Other writers wait for it.
 const COMMIT_EVENTS: usize = 512;
 /// About how many bytes go into one commit.
 const COMMIT_BYTES: usize = 512 * 1024;
-/// About how many bytes of a turn may be acknowledged and not on the disk: they are kept until then.
+/// About how many bytes of a turn may be acknowledged but not on disk. They are kept in memory until then.
 const UNSETTLED_BYTES: usize = 1024 * 1024;
 
-/// How the writing of a turn ended.
 #[derive(Debug)]
 pub(crate) enum Recorded {
-    /// Everything is written, and the turn is at this version. The last of it may be taken back still.
+    /// Everything is written, and the turn is at this version. The log may still roll back the last events.
     Whole(Version, UnsettledEvents),
-    /// The turn is no longer ours.
+    /// The turn no longer belongs to this daemon.
     TakenAway,
-    /// The log failed. What came after this version, or shortly before it, is lost.
+    /// The log failed. Everything after this version, or shortly before it, is lost.
     Failed { version: Version, error: CommitError },
 }
 
-/// Writes what comes, until it is closed or can write no more. Then the turn's token is cancelled.
+/// Writes entries until the queue is closed. If they can no longer be written, the token of the turn is cancelled.
 pub(crate) async fn record(
-    shared: Arc<Shared>,
+    shared: Arc<SessionsInner>,
     turn: TurnId,
     mut version: Version,
     mut entries: mpsc::Receiver<Entry>,
@@ -62,8 +61,8 @@ pub(crate) async fn record(
                         observed.tell(&**observer, &event);
                     }
                     if let Err(error) = gathered.take(&event) {
-                        tracing::warn!(%error, %turn, "what an agent says cannot be written");
-                        token.cancel(Cause::new("the log", "it takes nothing more"));
+                        tracing::warn!(%error, %turn, "could not write the output of an agent");
+                        token.cancel(Cause::new("the log", "it refused a write"));
                         return Recorded::Failed { version, error };
                     }
                 }
@@ -87,11 +86,11 @@ pub(crate) async fn record(
                         unsettled.acknowledged(durability, committed.last_sequence, events);
                     }
                 }
-                // Each time a server has crashed, or a disk was full.
+                // A server has crashed, or the disk was full.
                 Err(CommitError::RolledBack {
                     actual: Some(actual), ..
                 }) => {
-                    tracing::warn!(%turn, "the log has taken back what an agent said, which is written again");
+                    tracing::warn!(%turn, "the log has rolled back output of an agent; writing it again");
                     version = actual.version;
                     gathered.again(unsettled.after(actual.last_sequence), events);
                     unsettled = UnsettledEvents::default();
@@ -101,8 +100,8 @@ pub(crate) async fn record(
                     return Recorded::TakenAway;
                 }
                 Err(error) => {
-                    tracing::warn!(%error, %turn, "what an agent says cannot be written");
-                    token.cancel(Cause::new("the log", "it takes nothing more"));
+                    tracing::warn!(%error, %turn, "could not write the output of an agent");
+                    token.cancel(Cause::new("the log", "it refused a write"));
                     return Recorded::Failed { version, error };
                 }
             }
@@ -111,7 +110,7 @@ pub(crate) async fn record(
             observer.wrote(before);
         }
         for done in gathered.flushes.drain(..) {
-            // Whoever waits no more need not be told.
+            // The caller may be gone.
             done.send(()).ok();
         }
         if is_closed {
@@ -120,9 +119,9 @@ pub(crate) async fn record(
     }
 }
 
-/// Writes what the log has taken back of a turn since it was recorded. Returns the version that the turn has then.
+/// Writes again what the log has rolled back of a turn. Returns the resulting version of the turn.
 pub(crate) async fn write_again(
-    shared: &Shared,
+    shared: &SessionsInner,
     current: &Turn,
     unsettled: &UnsettledEvents,
 ) -> Result<Version, SessionError> {
@@ -130,29 +129,23 @@ pub(crate) async fn write_again(
     if events.is_empty() {
         return Ok(current.version);
     }
-    tracing::warn!(turn = %current.id, "the log has taken back what an agent said, which is written again");
-    let commit = Commit::one(Write {
-        stream: turn_stream(current.id)?,
-        expected: current.version,
-        head: None,
-        events,
-    });
+    tracing::warn!(turn = %current.id, "the log has rolled back output of an agent; writing it again");
+    let commit = Commit::one(current.append(&events)?);
     let lease = shared.tenure.scope();
     let committed = shared.log.commit_through(commit, &shared.clock, &lease).await?;
     Ok(committed.first().map_or(current.version, |made| made.version))
 }
 
-/// What is to be written next.
 #[derive(Debug, Default)]
 struct Gathered {
     events: std::collections::VecDeque<(NewEvent, Wanted)>,
     flushes: Vec<oneshot::Sender<()>>,
 }
 
-/// How soon an event must be safe.
+/// How soon an event must be on disk.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Wanted {
-    /// A piece of something that grows: a crash may lose the last ones.
+    /// A piece of growing output. A crash may lose the last pieces.
     Soon,
     /// It must be on disk before what follows is done.
     Now,
@@ -169,14 +162,14 @@ impl Gathered {
         Ok(())
     }
 
-    /// What was taken back, and what was to come after it, is to be written before anything else.
+    /// Queues events that were rolled back, and those of the refused commit, before all others.
     fn again(&mut self, taken_back: Vec<NewEvent>, refused: Vec<NewEvent>) {
         for event in taken_back.into_iter().chain(refused).rev() {
             self.events.push_front((event, Wanted::Now));
         }
     }
 
-    /// The next commit; none when everything is written that was gathered.
+    /// The next commit; `None` when everything is written.
     fn next_commit(
         &mut self,
         stream: &eventlog::StreamId,

@@ -1,29 +1,28 @@
-//! What an earlier life, or another daemon, left behind: turns that are nobody's, prompts that wait, removals half done.
+//! Handles what an earlier boot or another daemon left behind: abandoned turns, queued prompts, unfinished removals.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use eventlog::{ChangesEnd, CommitError, HeadsOrder, HeadsQuery, Log, StoredHead, StreamChanges};
+use eventlog::{ChangesEnd, CommitError, StreamChanges};
+use futures_util::TryFutureExt as _;
 use kernel::Deadline;
 use protocol::{HomeId, SessionId, SessionState, TurnError, TurnState};
 
 use crate::error::SessionError;
+use crate::inner::SessionsInner;
 use crate::machines::{home_of, look_for};
 use crate::options::AfterCrash;
 use crate::owner::{Sharing, is_gone};
 use crate::runner::go_on;
-use crate::session::Session;
-use crate::shared::Shared;
+use crate::session::{REMOVING, Session};
 use crate::state::{self, End};
 use crate::store::{self, Made, On};
-use crate::streams::{REMOVING, SESSION_KIND, TURN_KIND};
+use crate::turn::Turn;
 
-/// How many heads are read at a time.
-const PAGE: u32 = 512;
-/// How often it is looked whether another daemon left a turn.
+/// How often to check for turns that other daemons have abandoned.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
-/// How long after a look the next one is, at least: sessions move often, and mostly it is none of our business.
+/// The shortest pause between two scans. Sessions change often, and most changes don't concern this daemon.
 const LOOK_GAP: Duration = Duration::from_millis(50);
 
 /// Sessions in which prompts wait, when a daemon starts.
@@ -31,32 +30,25 @@ const LOOK_GAP: Duration = Duration::from_millis(50);
 pub(crate) struct Waiting {
     /// Those that go on, if this is their machine.
     pub(crate) begin: Vec<SessionId>,
-    /// Those that wait until somebody sends the next prompt, with the number of prompts that they have.
+    /// Those that wait for the next prompt, with the number of prompts that they have.
     pub(crate) held: BTreeMap<SessionId, u64>,
 }
 
-/// Before the first request: buries the turns that earlier lives of this daemon left, and finishes removals.
-/// Returns the sessions that have prompts which wait.
-pub(crate) async fn at_start(shared: &Arc<Shared>) -> Result<Waiting, SessionError> {
-    // Nobody can send a prompt yet.
+/// Before the first request: ends the turns that earlier boots of this daemon abandoned, and finishes removals. Returns the
+/// sessions with queued prompts.
+pub(crate) async fn at_start(shared: &Arc<SessionsInner>) -> Result<Waiting, SessionError> {
+    // No client can send a prompt yet.
     let ((), removing, queued) = tokio::try_join!(
         bury_all(shared, &Scope::Ours),
-        heads(&shared.log, SESSION_KIND, REMOVING),
-        heads(&shared.log, TURN_KIND, TurnState::Queued.name()),
+        Session::all(&shared.log, Some(REMOVING)).err_into(),
+        Turn::all(&shared.log, Some(TurnState::Queued.name())).err_into(),
     )?;
-    for stored in removing {
-        if let Some(session) = shared.log.readable(&stored, store::session_of(&stored)) {
-            crate::removal::finish(&shared.log, &session)
-                .await
-                .or_else(quarantined)?;
-        }
+    for session in removing {
+        crate::removal::finish(&shared.log, &session)
+            .await
+            .or_else(quarantined)?;
     }
-    let mut waiting = BTreeSet::new();
-    for stored in queued {
-        if let Some(turn) = shared.log.readable(&stored, store::turn_of(&stored)) {
-            waiting.insert(turn.record.session);
-        }
-    }
+    let waiting: BTreeSet<SessionId> = queued.iter().map(|turn| turn.record.session).collect();
     let mut found = Waiting::default();
     for id in waiting {
         match (shared.settings.after_crash, store::session(&shared.log, id).await) {
@@ -69,19 +61,19 @@ pub(crate) async fn at_start(shared: &Arc<Shared>) -> Result<Waiting, SessionErr
     Ok(found)
 }
 
-/// Whose turns are looked at.
+/// Which abandoned turns to end.
 #[derive(Debug)]
 enum Scope {
-    /// Those of earlier lives of this home.
+    /// Those of earlier boots of this home.
     Ours,
     /// Those of other homes too.
     All,
 }
 
-/// As long as the daemon lives, if others share the log: begins the prompts that they sent to sessions of this machine, and
-/// buries what they left.
+/// On a shared log, until the daemon closes: starts prompts that other daemons accepted for sessions of this machine, and ends
+/// turns that they abandoned.
 pub(crate) async fn look_after_others(
-    shared: Arc<Shared>,
+    shared: Arc<SessionsInner>,
     mut moves: StreamChanges,
     held: BTreeMap<SessionId, u64>,
 ) {
@@ -91,16 +83,16 @@ pub(crate) async fn look_after_others(
         if let Err(ChangesEnd::Cancelled(_)) = moves.next(due.clone(), &closing).await {
             return;
         }
-        // Sessions that always move must not keep it from being due.
+        // Constant changes must not postpone the regular scan.
         let is_due = due.has_passed();
         if is_due {
             due = Deadline::after(&shared.clock, LOOK_EVERY);
             if let Err(error) = bury_all(&shared, &Scope::All).await {
-                tracing::warn!(%error, "turns of other daemons cannot be looked after");
+                tracing::warn!(%error, "could not check the turns of other daemons");
             }
         }
         if let Err(error) = look_at_waiting(&shared, &held, is_due).await {
-            tracing::warn!(%error, "prompts that wait cannot be looked at");
+            tracing::warn!(%error, "could not check queued prompts");
         }
         tokio::select! {
             _ = closing.wait() => return,
@@ -109,18 +101,15 @@ pub(crate) async fn look_after_others(
     }
 }
 
-/// Begins prompts that wait for this machine. If it is due, or somebody waits for a machine that is new here, it is looked
-/// which of the others are there.
+/// Starts prompts that wait for this machine. If it is due, or a prompt waits for a machine that hasn't been checked, checks
+/// which of the other machines are running.
 async fn look_at_waiting(
-    shared: &Arc<Shared>,
+    shared: &Arc<SessionsInner>,
     held: &BTreeMap<SessionId, u64>,
     is_due: bool,
 ) -> Result<(), SessionError> {
     let mut awaited: BTreeSet<HomeId> = BTreeSet::new();
-    for stored in heads(&shared.log, SESSION_KIND, SessionState::Waiting.name()).await? {
-        let Some(session) = shared.log.readable(&stored, store::session_of(&stored)) else {
-            continue;
-        };
+    for session in Session::all(&shared.log, Some(SessionState::Waiting.name())).await? {
         let home = match home_of(shared, &session).await {
             Ok(home) => home,
             Err(error) => {
@@ -140,11 +129,8 @@ async fn look_at_waiting(
     Ok(())
 }
 
-async fn bury_all(shared: &Arc<Shared>, scope: &Scope) -> Result<(), SessionError> {
-    for stored in heads(&shared.log, TURN_KIND, TurnState::Running.name()).await? {
-        let Some(turn) = shared.log.readable(&stored, store::turn_of(&stored)) else {
-            continue;
-        };
+async fn bury_all(shared: &Arc<SessionsInner>, scope: &Scope) -> Result<(), SessionError> {
+    for turn in Turn::all(&shared.log, Some(TurnState::Running.name())).await? {
         let is_ours = turn
             .record
             .owner
@@ -166,7 +152,7 @@ async fn bury_all(shared: &Arc<Shared>, scope: &Scope) -> Result<(), SessionErro
     Ok(())
 }
 
-/// One session that cannot be read is quarantined by whoever reads it, and stops nobody from starting.
+/// A session that can't be read is quarantined and doesn't stop the daemon from starting.
 fn quarantined(error: SessionError) -> Result<(), SessionError> {
     match error {
         SessionError::Unreadable { .. } => Ok(()),
@@ -174,9 +160,12 @@ fn quarantined(error: SessionError) -> Result<(), SessionError> {
     }
 }
 
-/// Ends the active turn of a session whose owner is gone, if the session is still as it was read. Nothing to do if none is
+/// Ends the active turn of a session if its owner is gone and the session is still as it was read. `None` if no turn is
 /// active.
-pub(crate) async fn bury(shared: &Arc<Shared>, session: &Session) -> Result<Option<Made>, SessionError> {
+pub(crate) async fn bury(
+    shared: &Arc<SessionsInner>,
+    session: &Session,
+) -> Result<Option<Made>, SessionError> {
     let Some(active) = &session.record.active else {
         return Ok(None);
     };
@@ -188,7 +177,7 @@ pub(crate) async fn bury(shared: &Arc<Shared>, session: &Session) -> Result<Opti
         state: TurnState::Interrupted,
         error: Some(TurnError {
             code: "daemon_gone".to_owned(),
-            text: "the daemon that ran it went away".to_owned(),
+            text: "the daemon that ran it is gone".to_owned(),
         }),
         usage: turn.record.usage,
         plan: session.record.plan,
@@ -210,26 +199,5 @@ pub(crate) async fn bury(shared: &Arc<Shared>, session: &Session) -> Result<Opti
             Err(stale(store::session(&shared.log, session.id).await?))
         }
         Err(error) => Err(error.into()),
-    }
-}
-
-/// All heads of a kind and a status, oldest first.
-pub(crate) async fn heads(log: &Log, kind: &str, status: &str) -> Result<Vec<StoredHead>, SessionError> {
-    let mut all: Vec<StoredHead> = Vec::new();
-    loop {
-        let page = log
-            .heads(HeadsQuery {
-                kind: kind.into(),
-                status: Some(status.into()),
-                order: HeadsOrder::OldestFirst,
-                after: all.last().map(|stored| stored.stream.clone()),
-                limit: PAGE,
-            })
-            .await?;
-        let is_last = page.len() < PAGE as usize;
-        all.extend(page);
-        if is_last {
-            return Ok(all);
-        }
     }
 }

@@ -1,73 +1,59 @@
-//! Removing a session with its turns, so that a crash half-way leaves nothing that nobody can find.
+//! Removes a session with its turns. A crash in between leaves only what the next start finds and removes.
 
-use eventlog::{CommitError, Log, Version};
+use eventlog::{Change, Log};
+use protocol::SessionId;
 
+use crate::agents::acp::AgentSession;
 use crate::error::SessionError;
 use crate::session::Session;
-use crate::state::{Happening, alone};
-use crate::store::{self, On};
-use crate::streams::{acp_stream, session_stream, turn_stream};
+use crate::state::Happening;
+use crate::store::{self, TRIES};
 
 /// How many streams are removed in one step.
 const STEP: usize = 500;
 
-/// Removes what is left of a session that is marked as being removed: its turns, newest first, and in the end itself.
+/// Removes the rest of a session that is marked as being removed: its turns, then the session itself.
 pub(crate) async fn finish(log: &Log, session: &Session) -> Result<(), SessionError> {
     let mut next = session.record.last_turn;
     let mut gathered = Vec::new();
     while let Some(id) = next {
         let turn = match store::turn(log, id).await {
             Ok(turn) => turn,
-            // An earlier try got so far. Those before it went with it.
+            // An earlier attempt has removed this one and those before it.
             Err(SessionError::TurnNotFound(_)) => break,
             Err(error) => return Err(error),
         };
         if turn.record.session != session.id {
-            // From here on they are another session's, which this one was forked from.
+            // The rest belongs to the session that this one was forked from.
             break;
         }
         next = turn.record.previous;
-        gathered.push((turn_stream(id)?, turn.version));
+        gathered.push(turn.at()?);
     }
-    // Oldest first, so that what is left after a crash can still be walked to from the newest.
+    // Oldest first, so that after a crash the rest can still be reached from the newest.
     gathered.reverse();
     for step in gathered.chunks(STEP) {
-        remove(log, step.to_vec()).await?;
+        log.remove(step.to_vec()).await?;
     }
-    let notes = acp_stream(session.id)?;
+    let notes = AgentSession::stream_of(&session.id)?;
     if let Some(head) = log.head(&notes).await? {
-        remove(log, vec![(notes, head.version)]).await?;
+        log.remove(vec![(notes, head.version)]).await?;
     }
     if let Some(fork) = &session.record.facts.forked_from {
         forget_fork(log, fork.session).await?;
     }
-    remove(log, vec![(session_stream(session.id)?, session.version)]).await
+    Ok(log.remove(vec![session.at()?]).await?)
 }
 
-async fn remove(log: &Log, streams: Vec<(eventlog::StreamId, Version)>) -> Result<(), SessionError> {
-    Ok(log.remove(streams).await?)
-}
-
-/// The session that it was forked from has one fork less.
-async fn forget_fork(log: &Log, id: protocol::SessionId) -> Result<(), SessionError> {
-    for _ in 0..store::TRIES {
-        let session = match store::session(log, id).await {
-            Ok(session) => session,
-            Err(SessionError::NotFound(_)) => return Ok(()),
-            Err(error) => return Err(error),
+async fn forget_fork(log: &Log, id: SessionId) -> Result<(), SessionError> {
+    let updated = Session::update(log, id, TRIES, |parent| {
+        let Some(parent) = parent.filter(|parent| !parent.record.removing) else {
+            return Ok(None);
         };
-        let mut record = session.record.clone();
+        let mut record = parent.record.clone();
         record.forks = record.forks.saturating_sub(1);
-        let step = alone(record, Happening::new("fork_removed", "", None, ""));
-        let on = On {
-            session: &session,
-            turn: None,
-        };
-        match store::commit(log, on, step, Vec::new()).await {
-            Ok(_) => return Ok(()),
-            Err(CommitError::Conflict { .. }) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(())
+        let removed = Happening::new("fork_removed", "", None, "");
+        Ok::<_, SessionError>(Some(Change::new(record).event(removed)))
+    });
+    updated.await.map(drop)
 }

@@ -1,10 +1,11 @@
-//! Runs turns: one task for each, from its first event to the commit that ends it, and then the next one of its session.
+//! Runs turns. Each has a task, from its first event to the commit that ends it. Then the task runs the next turn of its
+//! session.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use eventlog::{CommitError, UnsettledEvents};
+use eventlog::{CommitError, ConflictRetries, UnsettledEvents};
 use futures_util::FutureExt as _;
 use kernel::{CancellationToken, Cause};
 use protocol::{SessionId, TurnError, TurnState};
@@ -14,62 +15,62 @@ use crate::agent::{AgentEnd, AgentTurn};
 use crate::asking::Asker;
 use crate::desk::PlanDesk;
 use crate::error::SessionError;
+use crate::inner::{SessionsInner, refusal};
 use crate::machines::home_of;
 use crate::pause::LogPause;
-use crate::places::Place;
+use crate::permits::TurnPermit;
 use crate::recorder::{self, Recorded};
 use crate::session::{Actor, Session};
-use crate::shared::{Shared, refusal};
 use crate::sink::Sink;
 use crate::state::{self, End, Refused};
 use crate::store::{self, Made, On, TRIES};
+use crate::streams::turn_stream;
 use crate::tools::{Toolbox, ToolboxOptions};
 use crate::turn::Turn;
 use crate::watch::{Questions, Why, watch};
 
-/// Begins what waits in a session, if nothing runs there and there is a place.
-pub(crate) fn go_on(shared: &Arc<Shared>, session: SessionId) {
+/// Starts the next prompt of a session, if none runs and a permit is free.
+pub(crate) fn go_on(shared: &Arc<SessionsInner>, session: SessionId) {
     let own = Arc::clone(shared);
     shared
         .tasks
         .spawn("session", async move { run_waiting(&own, session, None).await });
 }
 
-/// The same, with a place that was kept for it.
-pub(crate) fn go_on_with(shared: &Arc<Shared>, session: SessionId, place: Place) {
+/// The same with a permit that was reserved for the session.
+pub(crate) fn go_on_with(shared: &Arc<SessionsInner>, session: SessionId, permit: TurnPermit) {
     let own = Arc::clone(shared);
-    shared.tasks.spawn(
-        "session",
-        async move { run_waiting(&own, session, Some(place)).await },
-    );
+    shared.tasks.spawn("session", async move {
+        run_waiting(&own, session, Some(permit)).await
+    });
 }
 
-/// Runs a turn that has begun, and then what waits behind it.
-pub(crate) fn run(shared: &Arc<Shared>, begun: Made, place: Place) {
+/// Runs a turn that has begun, and then the prompts behind it.
+pub(crate) fn run(shared: &Arc<SessionsInner>, begun: Made, permit: TurnPermit) {
     let own = Arc::clone(shared);
     shared.tasks.spawn("turn", async move {
         let session = begun.session.id;
-        run_one(&own, begun, place).await;
+        run_one(&own, begun, permit).await;
         run_waiting(&own, session, None).await;
     });
 }
 
-/// Runs what waits in a session. While the log fails, it is tried again, as long as the daemon takes prompts: nobody else
-/// would begin them.
-async fn run_waiting(shared: &Arc<Shared>, session: SessionId, mut place: Option<Place>) {
+/// Runs the waiting prompts of a session. While the log fails, it retries until the daemon closes, because nobody else would
+/// start them.
+async fn run_waiting(shared: &Arc<SessionsInner>, session: SessionId, mut permit: Option<TurnPermit>) {
     let mut pause = LogPause::new();
-    while let Err(error) = begin_and_run(shared, session, place.take()).await {
+    while let Err(error) = begin_and_run(shared, session, permit.take()).await {
         if !error.is_transient() || shared.open.is_cancelled() {
-            tracing::warn!(%error, %session, "a prompt that waits cannot be begun");
+            tracing::warn!(%error, %session, "could not start a waiting prompt");
             return;
         }
-        tracing::warn!(%error, %session, "a prompt that waits cannot be begun yet");
+        tracing::warn!(%error, %session, "could not start a waiting prompt; retrying");
         pause_while_open(shared, &mut pause).await;
     }
 }
 
-/// Waits before the log is asked again, but not for the end of the daemon.
-async fn pause_while_open(shared: &Shared, pause: &mut LogPause) {
+/// Pauses before the next attempt, or until the daemon closes.
+async fn pause_while_open(shared: &SessionsInner, pause: &mut LogPause) {
     let closing = shared.open.scope();
     tokio::select! {
         _ = closing.wait() => {}
@@ -78,66 +79,76 @@ async fn pause_while_open(shared: &Shared, pause: &mut LogPause) {
 }
 
 async fn begin_and_run(
-    shared: &Arc<Shared>,
+    shared: &Arc<SessionsInner>,
     session: SessionId,
-    mut kept: Option<Place>,
+    mut kept: Option<TurnPermit>,
 ) -> Result<(), SessionError> {
     while !shared.open.is_cancelled() {
-        let place = kept.take().or_else(|| shared.places.take(shared, session));
-        let Some(mut place) = place else {
+        let permit = kept.take().or_else(|| shared.permits.take(shared, session));
+        let Some(mut permit) = permit else {
             return Ok(());
         };
-        let Some(begun) = begin_next(shared, session, &mut place).await? else {
+        let Some(begun) = begin_next(shared, session, &mut permit).await? else {
             return Ok(());
         };
-        run_one(shared, begun, place).await;
+        run_one(shared, begun, permit).await;
     }
     Ok(())
 }
 
-/// Begins the turn that has waited longest, if nothing runs and this is the machine of the session.
+/// Begins the turn that has waited longest, if none runs and the session belongs to this machine.
 async fn begin_next(
-    shared: &Arc<Shared>,
+    shared: &Arc<SessionsInner>,
     id: SessionId,
-    place: &mut Place,
+    permit: &mut TurnPermit,
 ) -> Result<Option<Made>, SessionError> {
-    for _ in 0..TRIES {
-        let session = match store::session(&shared.log, id).await {
-            Ok(session) => session,
-            Err(SessionError::NotFound(_)) => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        let Some(next) = session.record.queue.first().copied() else {
-            return Ok(None);
-        };
-        if session.record.active.is_some() || home_of(shared, &session).await? != shared.owner.home {
-            return Ok(None);
-        }
-        let turn = store::turn(&shared.log, next).await?;
-        let now = shared.wall.now();
-        let step = match state::begin(&session.record, next, &turn.record, shared.owner, now) {
-            Ok(step) => step,
-            Err(Refused::Active(_)) => return Ok(None),
-            // Somebody else has begun it, or taken it away, between the two looks.
-            Err(_) if turn.record.state != TurnState::Queued => continue,
-            Err(refused) => return Err(refusal(&refused, &session, &turn)),
-        };
-        place.reserve(next);
-        let on = On {
-            session: &session,
-            turn: Some((next, turn.version)),
-        };
-        match store::commit(&shared.log, on, step, Vec::new()).await {
-            Ok(made) => return Ok(Some(made)),
-            Err(CommitError::Conflict { .. }) => {}
-            Err(error) => return Err(error.into()),
+    let mut retries = ConflictRetries::new(TRIES);
+    loop {
+        let begun = try_begin_next(shared, id, permit).await;
+        if !retries.again(&begun) {
+            return shared.or_stale(id, begun).await;
         }
     }
-    shared.contended(id).await
 }
 
-/// Runs one turn to its end. The place is given back when the session is free.
-async fn run_one(shared: &Arc<Shared>, begun: Made, place: Place) {
+async fn try_begin_next(
+    shared: &Arc<SessionsInner>,
+    id: SessionId,
+    permit: &mut TurnPermit,
+) -> Result<Option<Made>, SessionError> {
+    let session = match store::session(&shared.log, id).await {
+        Ok(session) => session,
+        Err(SessionError::NotFound(_)) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let Some(next) = session.record.queue.first().copied() else {
+        return Ok(None);
+    };
+    if session.record.active.is_some() || home_of(shared, &session).await? != shared.owner.home {
+        return Ok(None);
+    }
+    let turn = store::turn(&shared.log, next).await?;
+    let now = shared.wall.now();
+    let step = match state::begin(&session.record, next, &turn.record, shared.owner, now) {
+        Ok(step) => step,
+        Err(Refused::Active(_)) => return Ok(None),
+        // Somebody else has begun or cancelled it between the two reads, so the session has changed too.
+        Err(_) if turn.record.state != TurnState::Queued => {
+            let stream = turn_stream(turn.id)?;
+            return Err(CommitError::Conflict { stream, actual: None }.into());
+        }
+        Err(refused) => return Err(refusal(&refused, &session, &turn)),
+    };
+    permit.reserve(next);
+    let on = On {
+        session: &session,
+        turn: Some((next, turn.version)),
+    };
+    Ok(Some(store::commit(&shared.log, on, step, Vec::new()).await?))
+}
+
+/// Runs one turn to its end. The permit is returned when the session is free.
+async fn run_one(shared: &Arc<SessionsInner>, begun: Made, permit: TurnPermit) {
     let Made {
         session,
         turn: Some(turn),
@@ -163,22 +174,22 @@ async fn run_one(shared: &Arc<Shared>, begun: Made, place: Place) {
             (version, ended)
         }
         Ok(Recorded::Failed { version, error }) => {
-            let text = format!("what the agent said could not be kept: {error}");
+            let text = format!("the output of the agent could not be stored: {error}");
             (version, instead(ended, TurnState::Failed, "log_failed", text))
         }
-        // Whether it was really taken away is seen when its end is written: that is refused then.
+        // If another daemon really ended it, the commit of its end is refused.
         Ok(Recorded::TakenAway) | Err(_) => {
-            tracing::info!(turn = %turn.id, "a turn was taken away");
-            let text = "the turn could not go on here".to_owned();
+            tracing::info!(turn = %turn.id, "another daemon has ended a turn of this one");
+            let text = "another daemon has ended the turn".to_owned();
             let end = instead(ended, TurnState::Interrupted, "turn_taken_away", text);
             (turn.version, end)
         }
     };
     let turn = Turn { version, ..turn };
-    finish(shared, session.id, (turn, &unsettled), end, place).await;
+    finish(shared, session.id, turn, &unsettled, end, permit).await;
 }
 
-/// Another end than the agent came to.
+/// Replaces the end that the agent reported.
 fn instead(ended: End, state: TurnState, code: &str, text: String) -> End {
     let error = Some(TurnError {
         code: code.to_owned(),
@@ -191,9 +202,9 @@ fn instead(ended: End, state: TurnState, code: &str, text: String) -> End {
     }
 }
 
-/// Lets the agent do its work, and says how it ended.
+/// Runs the agent, and returns how it ended.
 async fn work(
-    shared: &Arc<Shared>,
+    shared: &Arc<SessionsInner>,
     session: &Session,
     turn: &Turn,
     sink: &Sink,
@@ -251,9 +262,9 @@ async fn work(
     };
     let outcome = outcome.unwrap_or_else(|_| {
         tracing::error!(turn = %turn.id, agent = %turn.record.agent.name, "an agent panicked");
-        AgentEnd::failed("agent_panicked", "the agent ended by an error of its own")
+        AgentEnd::failed("agent_panicked", "the agent crashed")
     });
-    // Whatever it left behind sees that the turn is over.
+    // Tasks that it left behind see that the turn is over.
     token.cancel(Cause::new("the turn", "its agent is done"));
     let (state, error) = judge(outcome, why);
     let plan = desk.finish(state).await;
@@ -265,7 +276,7 @@ async fn work(
     }
 }
 
-/// What the end of an agent means, with what was wanted of it meanwhile.
+/// The end of the turn, given how the agent ended and why it was told to stop.
 fn judge(outcome: AgentEnd, why: Option<Why>) -> (TurnState, Option<TurnError>) {
     let error = |code: &str, text: &str| {
         Some(TurnError {
@@ -274,22 +285,22 @@ fn judge(outcome: AgentEnd, why: Option<Why>) -> (TurnState, Option<TurnError>) 
         })
     };
     match (outcome, why) {
-        // It came to its end before it noticed.
+        // It finished before it noticed.
         (AgentEnd::Done, _) => (TurnState::Done, None),
         (_, Some(Why::Stopped(stop))) => (TurnState::Cancelled, stop.error),
         (_, Some(Why::Closing)) => (
             TurnState::Interrupted,
-            error("daemon_stopped", "the daemon was told to end"),
+            error("daemon_stopped", "the daemon was stopped"),
         ),
         (_, Some(Why::TimedOut)) => (
             TurnState::Failed,
-            error("limit_time", "the turn took longer than a turn may take"),
+            error("limit_time", "the turn exceeded its time limit"),
         ),
         (AgentEnd::Failed(error), _) => (TurnState::Failed, Some(error)),
         (AgentEnd::Interrupted(error), _) => (TurnState::Interrupted, Some(error)),
         (AgentEnd::Cancelled, _) => (
             TurnState::Interrupted,
-            error("turn_taken_away", "the turn could not go on here"),
+            error("turn_taken_away", "another daemon has ended the turn"),
         ),
     }
 }
@@ -306,31 +317,33 @@ fn failed(sink: &Sink, code: &str, text: String) -> End {
     }
 }
 
-/// Writes the end of a turn and frees its session, in one commit. If the log takes nothing, it is tried again until it does,
-/// or the daemon ends: then the next one finds a turn that is nobody's.
+/// Writes the end of a turn and frees its session, in one commit. While the log fails, it retries until the daemon closes;
+/// then the next daemon finds the abandoned turn and ends it.
 async fn finish(
-    shared: &Arc<Shared>,
+    shared: &Arc<SessionsInner>,
     id: SessionId,
-    (mut turn, unsettled): (Turn, &UnsettledEvents),
+    mut turn: Turn,
+    unsettled: &UnsettledEvents,
     end: End,
-    place: Place,
+    permit: TurnPermit,
 ) {
-    let _place = place;
+    let _permit = permit;
     let mut pause = LogPause::new();
-    while let Err(error) = try_finish(shared, id, (&mut turn, unsettled), &end).await {
+    while let Err(error) = try_finish(shared, id, &mut turn, unsettled, &end).await {
         if !error.is_transient() || shared.open.is_cancelled() {
-            tracing::warn!(%error, turn = %turn.id, "the end of a turn was not written");
+            tracing::warn!(%error, turn = %turn.id, "could not write the end of a turn");
             return;
         }
-        tracing::warn!(%error, turn = %turn.id, "the end of a turn cannot be written yet");
+        tracing::warn!(%error, turn = %turn.id, "could not write the end of a turn; retrying");
         pause_while_open(shared, &mut pause).await;
     }
 }
 
 async fn try_finish(
-    shared: &Arc<Shared>,
+    shared: &Arc<SessionsInner>,
     id: SessionId,
-    (turn, unsettled): (&mut Turn, &UnsettledEvents),
+    turn: &mut Turn,
+    unsettled: &UnsettledEvents,
     end: &End,
 ) -> Result<(), SessionError> {
     for _ in 0..TRIES {
@@ -342,7 +355,7 @@ async fn try_finish(
             end.clone(),
             shared.wall.now(),
         );
-        // Somebody has buried it, or an earlier try came through after all.
+        // Another daemon has ended it, or an earlier attempt succeeded after all.
         let Ok(step) = step else { return Ok(()) };
         let on = On {
             session: &session,
@@ -361,12 +374,14 @@ async fn try_finish(
                 if current.record.state != TurnState::Running || current.record.owner != Some(shared.owner) {
                     return Ok(());
                 }
-                // Only its owner writes to it while it runs, and that is us: at another version than we know of, some of what
-                // we wrote was taken back, and is written again, or came through without our being told.
+                // Only its owner, this daemon, writes to it while it runs. If it is at another version, the log has rolled
+                // back some of our writes, or has made one without acknowledging it.
                 turn.version = recorder::write_again(shared, &current, unsettled).await?;
             }
             Err(error) => return Err(error.into()),
         }
     }
-    shared.contended(id).await
+    Err(SessionError::Stale {
+        current: Box::new(store::session(&shared.log, id).await?),
+    })
 }

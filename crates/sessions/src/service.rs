@@ -1,47 +1,46 @@
-//! The handle that everybody has.
+//! The service as its users see it.
 
 use std::sync::Arc;
 
-use eventlog::{Sequence, StreamChanges, Tail, TailEnd, TailItem};
+use eventlog::{Page, Sequence, StreamChanges, Tail, TailEnd, TailItem};
 use kernel::{CancellationToken, Cause, Deadline, Scope};
-use protocol::{AgentChoice, PermissionAnswer, PermissionId, SessionCounts, SessionId, TurnError, TurnId};
+use protocol::{PermissionAnswer, PermissionId, SessionCounts, SessionId, TurnError, TurnId};
 
 use crate::agent::AgentInfo;
-use crate::answers::{Accepted, NewSession, NewTurn, SessionQuery};
+use crate::answers::{Accepted, NewTurn};
 use crate::asking;
 use crate::error::SessionError;
+use crate::inner::{SessionsInner, refusal};
 use crate::machines::{self, AwaitedMachine, Machines};
-use crate::manage;
 use crate::options::SessionsOptions;
 use crate::owner::{self, Owner, Sharing, Tenure};
-use crate::places::Places;
+use crate::permits::TurnPermits;
 use crate::prompt::Prompt;
 use crate::recover::{self, Waiting};
 use crate::runner;
 use crate::session::{Actor, Session, Stop};
-use crate::shared::{Shared, refusal};
 use crate::starting;
-use crate::state::{self, Refused};
+use crate::state::{self, Refused, Step};
 use crate::store::{self, Made};
 use crate::streams::{session_stream, turn_stream};
 use crate::turn::Turn;
 
-/// Sessions of one daemon. Clones are the same ones.
+/// The sessions of one daemon. Clones refer to the same service.
 #[derive(Clone, Debug)]
 pub struct Sessions {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<SessionsInner>,
 }
 
 impl Sessions {
-    /// Opens the service. Turns that an earlier life of this daemon left are `interrupted` when it returns, and the prompts
-    /// that waited behind them go on, if the settings say so.
+    /// Opens the service. When this returns, turns that an earlier boot of this daemon left behind are `interrupted`. The
+    /// prompts queued behind them start, if the settings say so.
     ///
     /// # Errors
-    /// The log cannot be read or written.
+    /// The log can't be read or written.
     ///
-    /// *Cancel safety*: dropped half-way, what is left is done the next time.
+    /// *Cancel safety*: if the future is dropped, the rest is done the next time.
     pub async fn open(options: SessionsOptions) -> Result<Self, SessionError> {
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(SessionsInner {
             wall: options.log.wall_clock(Arc::clone(&options.clock)),
             log: options.log,
             sharing: options.sharing,
@@ -53,7 +52,7 @@ impl Sessions {
             plans: options.plans,
             ports: options.ports,
             agents: options.agents,
-            places: Places::new(options.settings.max_turns),
+            permits: TurnPermits::new(options.settings.max_turns),
             machines: Machines::default(),
             settings: options.settings,
             tasks: options.tasks,
@@ -67,7 +66,7 @@ impl Sessions {
                 .tasks
                 .spawn("sessions-lease", owner::live(Arc::clone(&shared), lease));
         }
-        // What others do from here on is not missed.
+        // From here on, no change by another daemon is missed.
         let moves = shared.log.changes("session");
         let Waiting { begin, held } = recover::at_start(&shared).await?;
         if shared.sharing == Sharing::WithOthers {
@@ -86,20 +85,10 @@ impl Sessions {
         self.shared.agents.values().map(|agent| agent.info()).collect()
     }
 
-    /// The agent that is asked if nobody says which.
+    /// The agent for prompts that don't name one.
     #[must_use]
     pub fn default_agent(&self) -> &str {
         &self.shared.settings.default_agent
-    }
-
-    /// Opens a session.
-    ///
-    /// # Errors
-    /// There is no such agent, what is given cannot be used, or the log fails.
-    ///
-    /// *Cancel safety*: dropped half-way, there may be a session.
-    pub async fn create(&self, new: NewSession) -> Result<Session, SessionError> {
-        manage::create(&self.shared, new).await
     }
 
     /// A session. *Cancel safety*: it only reads.
@@ -107,18 +96,13 @@ impl Sessions {
         store::session(&self.shared.log, id).await
     }
 
-    /// Sessions, newest first. *Cancel safety*: it only reads.
-    pub async fn list(&self, query: SessionQuery) -> Result<Vec<Session>, SessionError> {
-        manage::list(&self.shared, query).await
-    }
-
-    /// Takes a prompt. When it returns, the prompt is on disk, and its turn runs or waits.
+    /// Accepts a prompt. When this returns, the prompt is on disk, and its turn is running or queued.
     ///
     /// # Errors
-    /// [`SessionError::TurnActive`] if a turn runs and the prompt shall not wait; others if it cannot be taken.
+    /// [`SessionError::TurnActive`] if a turn is running and the prompt must not be queued; others if it can't be accepted.
     ///
-    /// *Cancel safety*: dropped half-way, the prompt is taken all the same, if it can be, and its turn runs. Whoever is not
-    /// sure sends it again with the same idempotency key.
+    /// *Cancel safety*: if the future is dropped, the prompt is still accepted, if possible, and its turn runs. With an
+    /// idempotency key it can safely be sent again.
     pub async fn start_turn(&self, session: SessionId, new: NewTurn) -> Result<Accepted, SessionError> {
         let shared = Arc::clone(&self.shared);
         let starting = async move { starting::start_turn(&shared, session, new).await };
@@ -130,18 +114,7 @@ impl Sessions {
         store::turn(&self.shared.log, id).await
     }
 
-    /// The turns of a session that have begun, newest first; only those before `before`, if it is given; at most `limit`.
-    /// Those from before a fork are among them. *Cancel safety*: it only reads.
-    pub async fn turns(
-        &self,
-        session: SessionId,
-        before: Option<TurnId>,
-        limit: usize,
-    ) -> Result<Vec<Turn>, SessionError> {
-        manage::turns(&self.shared, session, before, limit).await
-    }
-
-    /// The turns that wait, in their order. *Cancel safety*: it only reads.
+    /// The queued turns, in order. *Cancel safety*: it only reads.
     pub async fn queue(&self, session: SessionId) -> Result<Vec<Turn>, SessionError> {
         let session = self.get(session).await?;
         let mut queue = Vec::with_capacity(session.record.queue.len());
@@ -151,12 +124,12 @@ impl Sessions {
         Ok(queue)
     }
 
-    /// Changes a prompt that waits.
+    /// Changes a queued prompt.
     ///
     /// # Errors
-    /// It does not wait any more, or it cannot be a prompt.
+    /// It is no longer queued, or the new prompt is invalid.
     ///
-    /// *Cancel safety*: dropped half-way, it may have been changed; so it is with all that change something.
+    /// *Cancel safety*: if the future is dropped, the change may or may not be made. The same holds for the other changes.
     pub async fn edit_queued(
         &self,
         session: SessionId,
@@ -174,10 +147,10 @@ impl Sessions {
         made.await?.turn.ok_or(SessionError::TurnNotFound(turn))
     }
 
-    /// Takes a prompt away that waits. Its turn is `cancelled`.
+    /// Removes a queued prompt. Its turn is `cancelled`.
     ///
     /// # Errors
-    /// It does not wait any more.
+    /// It is no longer queued.
     pub async fn remove_queued(
         &self,
         session: SessionId,
@@ -197,34 +170,34 @@ impl Sessions {
         let shared = &self.shared;
         let made = shared.change_turn(session, turn, |session, turn| {
             let now = shared.wall.now();
-            state::remove_queued(&session.record, turn.id, &turn.record, (by, why), now)
+            state::remove_queued(&session.record, turn.id, &turn.record, by, why, now)
                 .map_err(|refused| refusal(&refused, session, turn))
         });
         Ok(made.await?.session)
     }
 
-    /// The machine that the prompts of a session wait for, if that is another one.
+    /// The other machine that the prompts of a session wait for, if they do.
     #[must_use]
     pub fn awaited(&self, session: &Session) -> Option<AwaitedMachine> {
         self.shared.machines.awaited(&self.shared, session)
     }
 
-    /// From now on the prompts of a session run on this machine, also those that wait.
+    /// Moves a session with its queued prompts to this machine.
     ///
     /// # Errors
-    /// [`SessionError::Directory`] if the directory of the session is not on this machine.
+    /// [`SessionError::Directory`] if this machine doesn't have the directory of the session.
     ///
-    /// *Cancel safety*: dropped half-way, it is done all the same, if it can be.
+    /// *Cancel safety*: if the future is dropped, the session is still moved, if possible.
     pub async fn move_here(&self, session: SessionId, by: Actor) -> Result<Session, SessionError> {
         let shared = Arc::clone(&self.shared);
         let moving = async move { machines::move_here(&shared, session, &by).await };
         self.shared.to_the_end(moving).await
     }
 
-    /// Moves a prompt that waits to another place of the queue, from 0.
+    /// Moves a queued prompt to another position in the queue, from 0.
     ///
     /// # Errors
-    /// It does not wait any more.
+    /// It is no longer queued.
     pub async fn move_queued(
         &self,
         session: SessionId,
@@ -235,27 +208,17 @@ impl Sessions {
         let found = self.turn(turn).await?;
         let shared = &self.shared;
         let moved = shared.change(session, |session| {
-            state::move_queued(&session.record, turn, to, &by, shared.wall.now()).map_err(|refused| {
-                match refused {
-                    // It is there already.
-                    Refused::Nothing => SessionError::Stale {
-                        current: Box::new(session.clone()),
-                    },
-                    refused => refusal(&refused, session, &found),
-                }
-            })
+            let step = state::move_queued(&session.record, turn, to, &by, shared.wall.now());
+            step_or_nothing(step).map_err(|refused| refusal(&refused, session, &found))
         });
-        match moved.await {
-            Err(SessionError::Stale { current }) => Ok(*current),
-            moved => moved,
-        }
+        moved.await
     }
 
-    /// Wants a turn to stop, durably: the active one if none is named, or one that waits. It does not wait for its end. If
-    /// it is being stopped already, or nothing runs and none is named, nothing changes.
+    /// Requests that a turn stop, durably: the active one if none is named, or a queued one. It doesn't wait for the end. If
+    /// the turn is already being stopped, or none is named and none is running, nothing changes.
     ///
     /// # Errors
-    /// The turn that is named neither runs nor waits.
+    /// The named turn is neither running nor queued.
     pub async fn cancel_turn(
         &self,
         session: SessionId,
@@ -266,7 +229,7 @@ impl Sessions {
         self.stop_turn(session, turn, by, why, None).await
     }
 
-    /// The same for a turn that cannot go on, with what it says at its end.
+    /// The same for a turn that can't continue, with the error that it ends with.
     ///
     /// # Errors
     /// As for [`cancel_turn`](Self::cancel_turn).
@@ -296,7 +259,7 @@ impl Sessions {
         };
         if found.record.queue.contains(&wanted) {
             match self.take_away(session, wanted, &by, &why).await {
-                // It has begun meanwhile.
+                // It has started in the meantime.
                 Err(SessionError::TurnNotQueued { .. }) => {}
                 taken => return taken,
             }
@@ -309,16 +272,11 @@ impl Sessions {
             error,
         };
         let stopping = self.shared.change(session, |session| {
-            state::request_stop(&session.record, wanted, stop.clone()).map_err(|refused| match refused {
-                Refused::Nothing => SessionError::Stale {
-                    current: Box::new(session.clone()),
-                },
-                refused => refusal(&refused, session, &shown),
-            })
+            let step = state::request_stop(&session.record, wanted, stop.clone());
+            step_or_nothing(step).map_err(|refused| refusal(&refused, session, &shown))
         });
         let stopped = match stopping.await {
-            Err(SessionError::Stale { current }) => Ok(*current),
-            // What ended by itself needs no stop, if nobody named it.
+            // A turn that ended by itself needs no stop, unless it was named.
             Err(SessionError::TurnNotActive { .. }) if turn.is_none() => self.get(session).await,
             Err(SessionError::TurnNotActive { session, turn, .. }) => {
                 let state = self.turn(turn).await?.record.state;
@@ -326,7 +284,7 @@ impl Sessions {
             }
             stopped => stopped,
         }?;
-        // Nobody is there to honour it if the owner is gone.
+        // If the owner is gone, nobody else honors the request.
         match self.free(&stopped).await {
             Ok(Some(made)) => Ok(made.session),
             Ok(None) | Err(SessionError::NotStale { .. }) => Ok(stopped),
@@ -335,10 +293,10 @@ impl Sessions {
         }
     }
 
-    /// Frees a session whose turn is nobody's any more, if it is still as the caller saw it.
+    /// Ends the abandoned turn of a session, if the session is still as the caller saw it.
     ///
     /// # Errors
-    /// [`SessionError::Stale`] if it has moved, [`SessionError::NotStale`] if the owner of the turn is there.
+    /// [`SessionError::Stale`] if it has changed, [`SessionError::NotStale`] if the daemon that runs the turn is alive.
     pub async fn clear_stale_turn(
         &self,
         session: SessionId,
@@ -353,7 +311,7 @@ impl Sessions {
         Ok(self.free(seen).await?.map_or(current, |made| made.session))
     }
 
-    /// Buries the turn of a session if its owner is gone, and begins what waits behind it.
+    /// Ends the turn of a session if its owner is gone, and starts the prompts behind it.
     async fn free(&self, session: &Session) -> Result<Option<Made>, SessionError> {
         let (shared, session) = (Arc::clone(&self.shared), session.clone());
         let freeing = async move {
@@ -366,14 +324,14 @@ impl Sessions {
         self.shared.to_the_end(freeing).await
     }
 
-    /// Waits until a turn is over; returns it as it is when the deadline passes or the scope is cancelled.
-    /// *Cancel safety*: may be dropped at any time.
+    /// Waits until a turn has ended. If the deadline passes or the scope is cancelled first, returns it as it is then.
+    /// *Cancel safety*: the future may be dropped at any time.
     pub async fn wait(&self, turn: TurnId, deadline: &Deadline, scope: &Scope) -> Result<Turn, SessionError> {
         let found = self.turn(turn).await?;
         if found.record.state.is_terminal() {
             return Ok(found);
         }
-        // The terminal event is the last one, so the end of what is there is all that has to be looked at.
+        // The terminal event is the last one, so earlier events don't matter.
         let mut tail = self
             .shared
             .log
@@ -398,10 +356,10 @@ impl Sessions {
         }
     }
 
-    /// Answers a question. The first answer counts; what it was is returned.
+    /// Answers a question. The first answer counts, and is returned.
     ///
     /// # Errors
-    /// No such question was asked in the turn that runs.
+    /// The running turn has no such question.
     pub async fn answer(
         &self,
         session: SessionId,
@@ -409,95 +367,58 @@ impl Sessions {
         answer: PermissionAnswer,
         by: Actor,
     ) -> Result<(PermissionAnswer, Actor), SessionError> {
-        asking::answer(&self.shared, session, permission, (answer, by)).await
+        asking::answer(&self.shared, session, permission, answer, by).await
     }
 
-    /// A new session that goes on from a turn of another one; from its newest turn that is over if none is named.
-    ///
-    /// # Errors
-    /// The turn is not over, or not one of that session.
-    pub async fn fork(
+    /// The events of a session after a position, oldest first. Each is a [`Happening`](crate::Happening). *Cancel safety*:
+    /// it only reads.
+    pub async fn happenings(
         &self,
         session: SessionId,
-        at: Option<TurnId>,
-        by: Actor,
-    ) -> Result<Session, SessionError> {
-        manage::fork(&self.shared, session, at, by).await
+        after: Sequence,
+        limit: u32,
+    ) -> Result<Page, SessionError> {
+        let stream = session_stream(session)?;
+        Ok(self.shared.log.read(&stream, after, limit).await?)
     }
 
-    /// Gives a session another title.
-    pub async fn rename(
-        &self,
-        session: SessionId,
-        title: String,
-        by: Actor,
-    ) -> Result<Session, SessionError> {
-        manage::rename(&self.shared, session, &title, &by).await
+    /// The events of a turn after a position, oldest first. Each is a [`TurnEvent`](crate::TurnEvent). *Cancel safety*: it
+    /// only reads.
+    pub async fn turn_events(&self, turn: TurnId, after: Sequence, limit: u32) -> Result<Page, SessionError> {
+        let stream = turn_stream(turn)?;
+        Ok(self.shared.log.read(&stream, after, limit).await?)
     }
 
-    /// Gives a session another agent.
-    pub async fn set_agent(
-        &self,
-        session: SessionId,
-        agent: AgentChoice,
-        by: Actor,
-    ) -> Result<Session, SessionError> {
-        manage::set_agent(&self.shared, session, &agent, &by).await
-    }
-
-    /// Puts a session away, or takes it back.
-    ///
-    /// # Errors
-    /// A turn runs or waits in it.
-    pub async fn archive(
-        &self,
-        session: SessionId,
-        archived: bool,
-        by: Actor,
-    ) -> Result<Session, SessionError> {
-        manage::archive(&self.shared, session, archived, &by).await
-    }
-
-    /// Removes a session with its turns.
-    ///
-    /// # Errors
-    /// A turn runs or waits in it, or it has forks.
-    ///
-    /// *Cancel safety*: dropped half-way, nobody finds it any more, and the rest is done at the next start.
-    pub async fn remove(&self, session: SessionId, by: Actor) -> Result<(), SessionError> {
-        manage::remove(&self.shared, session, &by).await
-    }
-
-    /// What happens to a session, from a place on.
+    /// Follows the events of a session from a position on.
     pub fn follow(&self, session: SessionId, after: Sequence, scope: &Scope) -> Result<Tail, SessionError> {
         Ok(self.shared.log.tail(&session_stream(session)?, after, scope))
     }
 
-    /// Tells that some session has moved.
+    /// Tells when a session changes, here or on another machine.
     #[must_use]
     pub fn moves(&self) -> StreamChanges {
         self.shared.log.changes("session")
     }
 
-    /// How many turns there are now.
+    /// The number of running and waiting turns.
     #[must_use]
     pub fn counts(&self) -> SessionCounts {
-        self.shared.places.counts()
+        self.shared.permits.counts()
     }
 
-    /// Takes no more prompts, and stops what runs. Those turns are `interrupted`.
+    /// Accepts no more prompts, and stops the running turns, which are then `interrupted`.
     pub fn close(&self) {
         self.shared
             .open
-            .cancel(Cause::new("the daemon", "it takes no more prompts"));
+            .cancel(Cause::new("the daemon", "it accepts no more prompts"));
     }
 
-    /// Waits until nothing runs any more, and lets go of what agents keep.
+    /// Waits until no turn runs, and closes the agents.
     ///
-    /// *Cancel safety*: may be dropped at any time.
+    /// *Cancel safety*: the future may be dropped at any time.
     pub async fn drain(&self, deadline: &Deadline) {
         let never = CancellationToken::new().scope();
-        if !self.shared.places.idle(deadline.clone(), &never).await {
+        if !self.shared.permits.idle(deadline.clone(), &never).await {
             tracing::warn!(running = self.counts().running, "turns did not end in time");
         }
         let closing = async {
@@ -509,5 +430,13 @@ impl Sessions {
             () = closing => {}
             () = deadline.clone().passed() => {}
         }
+    }
+}
+
+/// A step, or `None` if there is nothing to change.
+fn step_or_nothing(step: Result<Step, Refused>) -> Result<Option<Step>, Refused> {
+    match step {
+        Err(Refused::Nothing) => Ok(None),
+        step => step.map(Some),
     }
 }

@@ -1,9 +1,9 @@
-//! What a session is.
+//! The stored state of a session.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use eventlog::{Sequence, UnixMs, Version};
+use eventlog::{Entity, EntityRecord, UnixMs};
 use protocol::{
     AgentChoice, HomeId, PermissionAnswer, PermissionId, PermissionRule, PlanId, SessionId, SessionState,
     TurnError, TurnId, TurnState, lenient, lenient_list,
@@ -11,72 +11,60 @@ use protocol::{
 use serde::{Deserialize, Serialize};
 
 use crate::owner::Owner;
+use crate::state::Happening;
+
+/// The status of a session that is being removed.
+pub(crate) const REMOVING: &str = "removing";
 
 /// Who does something, as the daemon was told.
 pub type Actor = Arc<str>;
 
-/// A session, read whole. This is the only thing that a change can be made from: what was not read whole cannot be saved.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Session {
-    /// Its id.
-    pub id: SessionId,
-    /// The version that it was read at, and that the next change must name.
-    pub version: Version,
-    /// The last event of its stream.
-    pub last_sequence: Sequence,
-    /// What it is.
-    pub record: SessionRecord,
-    /// Only a full read makes one.
-    pub(crate) whole: Whole,
-}
+/// A session as it was when it was read. Its head has everything, so a change can be saved from it.
+pub type Session = Entity<SessionRecord>;
 
-/// A mark that only this crate can make.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct Whole;
-
-/// What the head of a session says. Its size does not grow with its history.
+/// The head of a session. Its size doesn't grow with the history of the session.
 ///
-/// It differs from [`protocol::Session`]: times are milliseconds here and RFC 3339 there, readers are told the state and the
-/// machine instead of the parts that they follow from, and only of the questions that are open.
+/// It differs from [`protocol::Session`]: times are milliseconds here and RFC 3339 there, and readers get the derived state
+/// and machine, and only open questions.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct SessionRecord {
-    /// What is known of it for good.
+    /// What never changes.
     pub facts: SessionFacts,
-    /// The home whose machine has the directory, and runs the prompts. Older records do not say.
+    /// The home that has the directory and runs the prompts. Older records don't have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub home: Option<HomeId>,
-    /// What it is about, in one line.
+    /// The title, in one line.
     pub title: String,
-    /// The agent that is asked unless a prompt names another one.
+    /// The agent for prompts that don't name one.
     #[serde(deserialize_with = "lenient")]
     pub agent: AgentChoice,
-    /// What its agents may do without asking, or not at all; before the rules of the daemon.
+    /// What its agents may do without asking, or not at all. These come before the rules of the daemon.
     #[serde(default, deserialize_with = "lenient_list")]
     pub rules: Vec<PermissionRule>,
-    /// How many of the rules, from the first on, come from answers: always allow. The newest is the first.
+    /// How many of the first rules come from the answer "always allow", newest first.
     #[serde(default)]
     pub learned_rules: usize,
-    /// The plan that its agents work in; none before the first work, and again after that was applied or given up.
+    /// The plan that its agents work in, until it is applied or discarded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<PlanId>,
-    /// The turn that runs.
+    /// The running turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub active: Option<ActiveTurn>,
-    /// The turns that wait, in their order.
+    /// The queued turns, in order.
     #[serde(default)]
     pub queue: Vec<TurnId>,
-    /// The newest turn that has begun. Each names the one before it.
+    /// The newest turn that has started. Each turn names the previous one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_turn: Option<TurnId>,
-    /// How many prompts were accepted. The next turn has the next number.
+    /// How many prompts were accepted. The next turn gets the next number.
     pub prompts: u64,
-    /// How the newest turn that is over ended.
+    /// The state of the newest turn that has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_state: Option<TurnState>,
-    /// Whether it was put away.
+    /// Whether it is archived.
     #[serde(default)]
     pub archived: bool,
-    /// Whether it is being removed. Nobody finds it any more.
+    /// Whether it is being removed. Then it counts as absent.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub removing: bool,
     /// How many sessions were forked from it, and share its turns.
@@ -86,16 +74,16 @@ pub struct SessionRecord {
     pub changed_at: UnixMs,
 }
 
-/// What is known of a session for good.
+/// The facts about a session that never change.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct SessionFacts {
     /// The directory that its agents work on.
     pub directory: PathBuf,
     /// Who opened it.
     pub opened_by: Actor,
-    /// When.
+    /// When it was opened.
     pub opened_at: UnixMs,
-    /// The session that it goes on from.
+    /// The session that it continues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<Fork>,
 }
@@ -105,42 +93,42 @@ pub struct SessionFacts {
 pub struct Fork {
     /// The session.
     pub session: SessionId,
-    /// Its last turn that both share.
+    /// The last turn that both share.
     pub turn: TurnId,
 }
 
-/// The turn that runs.
+/// The running turn.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct ActiveTurn {
     /// The turn.
     pub turn: TurnId,
     /// The beginning of its prompt.
     pub prompt: String,
-    /// The names of what came with it.
+    /// The names of its attachments.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attachments: Vec<String>,
     /// When it began.
     pub started_at: UnixMs,
     /// Who runs it.
     pub owner: Owner,
-    /// Who wants it to stop. It stays active until it has.
+    /// The request to stop it. It stays active until it has stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Stop>,
-    /// What the user is or was asked in it; the answers that were taken over are gone.
+    /// Its questions to the user, without those whose answers were taken over.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub asked: Vec<Asked>,
 }
 
-/// A wish to stop a turn.
+/// A request to stop a turn.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct Stop {
-    /// Whose.
+    /// Who made it.
     pub by: Actor,
-    /// Why; may be empty.
+    /// The reason; may be empty.
     pub why: String,
-    /// Since when.
+    /// When it was made.
     pub at: UnixMs,
-    /// What the turn says at its end, if it is not simply that somebody stopped it.
+    /// The error that the turn ends with, if it wasn't simply stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<TurnError>,
 }
@@ -148,19 +136,32 @@ pub struct Stop {
 /// A question to the user.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct Asked {
-    /// Names it.
+    /// Its id.
     pub id: PermissionId,
-    /// The tool that wants to do something.
+    /// The tool that asks.
     pub tool: String,
     /// What it wants to do, in one line.
     pub subject: String,
-    /// The first answer, and whose it is.
+    /// The first answer, and who gave it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<(PermissionAnswer, Actor)>,
 }
 
+impl EntityRecord for SessionRecord {
+    const KIND: &'static str = "session";
+    type Id = SessionId;
+    type Event = Happening;
+
+    fn status(&self) -> Arc<str> {
+        match self.removing {
+            true => REMOVING.into(),
+            false => self.state().name().into(),
+        }
+    }
+}
+
 impl SessionRecord {
-    /// What it is doing.
+    /// The state that follows from the record.
     #[must_use]
     pub fn state(&self) -> SessionState {
         match &self.active {

@@ -1,7 +1,7 @@
-//! Where an agent puts what it says and does. One task per turn writes it into the turn's stream, in order.
+//! Receives the output and actions of an agent. One task per turn writes them to the turn's stream, in order.
 //!
-//! Whatever has gathered while a commit was under way goes into the next one. So a fast agent costs few commits, a slow disk
-//! holds it up (the queue is bounded), and a reader sees everything in the order in which it was sent.
+//! Everything that arrives during a commit goes into the next one. So a fast agent causes few commits, a slow disk slows the
+//! agent down (the queue is bounded), and readers see everything in the order in which it was sent.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,32 +11,31 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::event::TurnEvent;
 
-/// How many events may wait for the log. An agent that is faster waits.
+/// How many events may wait for the log. Then the agent waits.
 const QUEUE_EVENTS: usize = 1024;
-/// The most bytes in one delta. Longer ones are cut into several, so that a reader gets them piece by piece.
+/// The size limit for one delta. Longer ones are split, so that readers get them piece by piece.
 const DELTA_LIMIT_BYTES: usize = 32 * 1024;
 
-/// The turn takes nothing more: it was taken away from this daemon, or the log failed. The turn's scope is cancelled then.
+/// The turn accepts no more events, because another daemon has ended it or the log failed. Then its scope is cancelled.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("the turn takes nothing more")]
+#[error("the turn accepts no more events")]
 pub struct SinkError;
 
-/// What is sent to the task that writes.
 #[derive(Debug)]
 pub(crate) enum Entry {
     /// An event.
     Event(TurnEvent),
-    /// Tells when everything before it is in the log.
+    /// Reports when everything before it is in the log.
     Flush(oneshot::Sender<()>),
-    /// There is nothing more.
+    /// Nothing more follows.
     Close,
 }
 
-/// Takes what an agent says and does. Clones are the same sink.
+/// Receives the output and actions of an agent. Clones refer to the same sink.
 #[derive(Clone, Debug)]
 pub struct Sink {
     entries: mpsc::Sender<Entry>,
-    /// Guards the numbers of items; held to take one.
+    /// Guards the numbers of items.
     items: Arc<Mutex<Items>>,
 }
 
@@ -56,20 +55,20 @@ enum Growing {
 }
 
 impl Sink {
-    /// A sink, and where its entries come out.
+    /// A sink, and the receiver of its entries.
     pub(crate) fn new() -> (Self, mpsc::Receiver<Entry>) {
         let (entries, receiver) = mpsc::channel(QUEUE_EVENTS);
         let items = Arc::default();
         (Self { entries, items }, receiver)
     }
 
-    /// The agent says something. It goes on with the text before, if nothing else began in between.
-    /// *Cancel safety*: dropped half-way, a part of it may be missing; so it is with all that send.
+    /// Adds text. It continues the previous text, unless another item started in between. *Cancel safety*: if the future is
+    /// dropped, a part may be missing. The same holds for all methods that send.
     pub async fn text(&self, delta: &str) -> Result<(), SinkError> {
         self.grow(Growing::Text, delta).await
     }
 
-    /// The agent thinks something.
+    /// Adds reasoning.
     pub async fn reasoning(&self, delta: &str) -> Result<(), SinkError> {
         self.grow(Growing::Reasoning, delta).await
     }
@@ -97,7 +96,7 @@ impl Sink {
         Ok(())
     }
 
-    /// The agent is about to call a tool. `call` is its own name for it; may be empty.
+    /// Starts a tool call. `call` is the agent's own id for it, or empty.
     pub async fn tool(&self, tool: &str, call: &str) -> Result<ToolSink, SinkError> {
         let item = self.item(|items| {
             items.open = None;
@@ -115,7 +114,7 @@ impl Sink {
         })
     }
 
-    /// What the turn has used besides what was told before.
+    /// Adds usage.
     pub async fn used(&self, more: Usage) -> Result<(), SinkError> {
         let total = self.item(|items| {
             items.usage = items.usage.plus(more);
@@ -124,13 +123,13 @@ impl Sink {
         self.send(TurnEvent::Usage { total }).await
     }
 
-    /// What the turn has used so far.
+    /// The usage of the turn so far.
     #[must_use]
     pub fn usage(&self) -> Usage {
         self.item(|items| items.usage)
     }
 
-    /// Something went wrong, and the turn goes on all the same.
+    /// Reports a problem that doesn't end the turn.
     pub async fn trouble(&self, code: &str, text: impl Into<String>) -> Result<(), SinkError> {
         self.send(TurnEvent::Trouble {
             code: code.to_owned(),
@@ -147,7 +146,7 @@ impl Sink {
             .map_err(|_| SinkError)
     }
 
-    /// Waits until everything that was sent is in the log. *Cancel safety*: may be dropped at any time.
+    /// Waits until everything that was sent is in the log. *Cancel safety*: the future may be dropped at any time.
     pub async fn flush(&self) -> Result<(), SinkError> {
         let (done, is_done) = oneshot::channel();
         self.entries
@@ -157,13 +156,13 @@ impl Sink {
         is_done.await.map_err(|_| SinkError)
     }
 
-    /// Takes nothing more. What was sent before is written.
+    /// Accepts no more events. What was sent before is written.
     pub(crate) async fn close(&self) {
-        // If nobody listens any more, it is closed already.
+        // If the receiver is gone, it is closed already.
         drop(self.entries.send(Entry::Close).await);
     }
 
-    /// Says which plan the turn works in.
+    /// Records the plan that the turn works in.
     pub(crate) fn set_plan(&self, plan: PlanId) {
         self.item(|items| items.plan = Some(plan));
     }
@@ -185,7 +184,7 @@ impl Items {
     }
 }
 
-/// Takes what there is to say of one call of a tool. Clones are the same call.
+/// Receives the events of one tool call. Clones refer to the same call.
 #[derive(Clone, Debug)]
 pub struct ToolSink {
     sink: Sink,
@@ -199,7 +198,7 @@ impl ToolSink {
         self.item
     }
 
-    /// More of the arguments, as the agent writes them.
+    /// Adds to the arguments, as the agent writes them.
     pub async fn arguments(&self, delta: &str) -> Result<(), SinkError> {
         for piece in pieces(delta) {
             let (item, delta) = (self.item, piece.to_owned());
@@ -208,7 +207,7 @@ impl ToolSink {
         Ok(())
     }
 
-    /// The arguments are complete and good, and the tool runs.
+    /// The arguments are complete and valid, and the tool starts.
     pub async fn started(&self, title: impl Into<String>, arguments: Value) -> Result<(), SinkError> {
         self.sink
             .send(TurnEvent::ToolStarted {
@@ -219,7 +218,7 @@ impl ToolSink {
             .await
     }
 
-    /// More of what the tool says.
+    /// Adds to the output of the tool.
     pub async fn output(&self, delta: &str) -> Result<(), SinkError> {
         for piece in pieces(delta) {
             let (item, delta) = (self.item, piece.to_owned());
@@ -228,7 +227,7 @@ impl ToolSink {
         Ok(())
     }
 
-    /// The tool is done.
+    /// The tool has ended.
     pub async fn ended(
         &self,
         state: ToolState,
@@ -246,7 +245,7 @@ impl ToolSink {
     }
 }
 
-/// A text in pieces of a bounded size; none if it is empty.
+/// Splits a text into pieces of a bounded size.
 fn pieces(mut text: &str) -> impl Iterator<Item = &str> {
     std::iter::from_fn(move || {
         if text.is_empty() {

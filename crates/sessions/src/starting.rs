@@ -1,26 +1,26 @@
-//! Taking prompts: what `start_turn` does.
+//! Accepts prompts.
 
 use std::sync::Arc;
 
-use eventlog::{CommitError, Head, Version, Write};
+use eventlog::{MaybeConflict, Version, Write};
 use protocol::{AgentChoice, HomeId, SessionId, TurnId, TurnState};
 
 use crate::answers::{Accepted, NewTurn, RunOn, Started};
 use crate::error::SessionError;
-use crate::keys::KeyRecord;
+use crate::inner::SessionsInner;
+use crate::keys::{Key, KeyRecord};
 use crate::machines::{check_directory, home_of, look_for_one};
 use crate::prompt::{ATTACHMENT_LIMIT, PROMPT_LIMIT_BYTES, Prompt, SCRIPT_LIMIT_BYTES};
 use crate::recover::bury;
 use crate::runner;
 use crate::session::Session;
-use crate::shared::Shared;
 use crate::state::{self, Draft, Refused};
 use crate::store::{self, On, TRIES};
-use crate::streams::{KEY_KIND, key_stream};
+use crate::streams::key_id;
 
-/// Takes a prompt, durably, and begins its turn if it can.
+/// Accepts a prompt, durably, and begins its turn if possible.
 pub(crate) async fn start_turn(
-    shared: &Arc<Shared>,
+    shared: &Arc<SessionsInner>,
     id: SessionId,
     new: NewTurn,
 ) -> Result<Accepted, SessionError> {
@@ -41,7 +41,7 @@ pub(crate) async fn start_turn(
                 current: Box::new(session),
             });
         }
-        // A turn whose owner is gone does not hold the session up, not for a moment.
+        // A turn that its daemon has abandoned doesn't block the session.
         if session.record.active.is_some() {
             match bury(shared, &session).await {
                 Ok(_) | Err(SessionError::Stale { .. }) if new.seen.is_none() => continue,
@@ -60,33 +60,37 @@ pub(crate) async fn start_turn(
         if home == shared.owner.home {
             shared.check_choice(&choice)?;
         } else {
-            // It may have other agents, and the answer says whether its daemon is there.
+            // That machine may have other agents. The answer says whether its daemon is running.
             look_for_one(shared, home).await?;
         }
-        if let Some(accepted) = try_accept(shared, &session, &new, (choice, home)).await? {
-            return Ok(accepted);
+        match try_accept(shared, &session, &new, choice, home).await {
+            Err(error) if error.is_conflict() => {}
+            accepted => return accepted,
         }
     }
-    shared.contended(id).await
+    Err(SessionError::Stale {
+        current: Box::new(store::session(&shared.log, id).await?),
+    })
 }
 
-/// One try; nothing if somebody else was faster.
+/// Accepts a prompt on the session that was read.
 async fn try_accept(
-    shared: &Arc<Shared>,
+    shared: &Arc<SessionsInner>,
     session: &Session,
     new: &NewTurn,
-    (choice, home): (AgentChoice, HomeId),
-) -> Result<Option<Accepted>, SessionError> {
+    choice: AgentChoice,
+    home: HomeId,
+) -> Result<Accepted, SessionError> {
     let turn = TurnId::generate();
     let is_free = session.record.active.is_none() && session.record.queue.is_empty();
     let is_ours = home == shared.owner.home;
-    let mut place = if is_free && is_ours {
-        shared.places.take(shared, session.id)
+    let mut permit = if is_free && is_ours {
+        shared.permits.take(shared, session.id)
     } else {
         None
     };
-    if let Some(place) = &mut place {
-        place.reserve(turn);
+    if let Some(permit) = &mut permit {
+        permit.reserve(turn);
     }
     let draft = Draft {
         id: turn,
@@ -96,7 +100,7 @@ async fn try_accept(
         home,
         by: Arc::clone(&new.by),
     };
-    let runner = place.as_ref().map(|_| shared.owner);
+    let runner = permit.as_ref().map(|_| shared.owner);
     let step = state::accept(&session.record, draft, new.if_busy, runner, shared.wall.now());
     let step = step.map_err(|refused| match refused {
         Refused::Active(turn) => SessionError::TurnActive {
@@ -114,41 +118,33 @@ async fn try_accept(
         session,
         turn: Some((turn, Version::NONE)),
     };
-    let made = match store::commit(&shared.log, on, step, key.into_iter().collect()).await {
-        Ok(made) => made,
-        Err(CommitError::Conflict { .. }) => return Ok(None),
-        Err(error) => return Err(error.into()),
-    };
-    let Some(accepted) = made.turn.clone() else {
-        return Ok(None);
-    };
+    let made = store::commit(&shared.log, on, step, key.into_iter().collect()).await?;
+    let accepted = made.turn.clone().ok_or(SessionError::TurnNotFound(turn))?;
     let answer = Accepted {
         session: made.session.clone(),
         turn: accepted,
         started: Started::New,
     };
-    match place {
-        Some(place) if answer.turn.record.state == TurnState::Running => runner::run(shared, made, place),
+    match permit {
+        Some(permit) if answer.turn.record.state == TurnState::Running => runner::run(shared, made, permit),
         _ if is_ours && answer.session.record.active.is_none() => runner::go_on(shared, session.id),
         _ => {}
     }
-    Ok(Some(answer))
+    Ok(answer)
 }
 
-/// The turn that an earlier request with the same key made.
+/// The turn of an earlier request with the same key.
 async fn earlier(
-    shared: &Shared,
+    shared: &SessionsInner,
     session: &Session,
     new: &NewTurn,
 ) -> Result<Option<Accepted>, SessionError> {
     let Some(key) = &new.idempotency_key else {
         return Ok(None);
     };
-    let stream = key_stream(session.id, key)?;
-    let Some(stored) = shared.log.head(&stream).await? else {
+    let Some(Key { record, .. }) = Key::read(&shared.log, key_id(session.id, key)).await? else {
         return Ok(None);
     };
-    let record = KeyRecord::of(&stored)?;
     if record.prompt != fingerprint(new)? {
         return Err(SessionError::KeyReused { turn: record.turn });
     }
@@ -167,12 +163,7 @@ fn key_write(session: SessionId, turn: TurnId, new: &NewTurn) -> Result<Option<W
         turn,
         prompt: fingerprint(new)?,
     };
-    Ok(Some(Write {
-        stream: key_stream(session, key)?,
-        expected: Version::NONE,
-        head: Some(Head::json(KEY_KIND, "used", &record)?),
-        events: Vec::new(),
-    }))
+    Ok(Some(Key::new(key_id(session, key), record).write(&[])?))
 }
 
 fn fingerprint(new: &NewTurn) -> Result<String, SessionError> {
@@ -180,7 +171,6 @@ fn fingerprint(new: &NewTurn) -> Result<String, SessionError> {
     Ok(blake3::hash(&body).to_hex().to_string())
 }
 
-/// Refuses what cannot be a prompt.
 pub(crate) fn check_prompt(prompt: &Prompt) -> Result<(), SessionError> {
     let invalid = |what: String| Err(SessionError::Invalid { what });
     if prompt.text.trim().is_empty() && prompt.attachments.is_empty() {
@@ -189,20 +179,19 @@ pub(crate) fn check_prompt(prompt: &Prompt) -> Result<(), SessionError> {
     if prompt.text.len() > PROMPT_LIMIT_BYTES {
         let bytes = prompt.text.len();
         return invalid(format!(
-            "the prompt has {bytes} bytes; at most {PROMPT_LIMIT_BYTES} are taken, longer texts are attachments"
+            "the prompt has {bytes} bytes; the limit is {PROMPT_LIMIT_BYTES}, so attach longer text as a file"
         ));
     }
     if prompt.attachments.len() > ATTACHMENT_LIMIT {
-        return invalid(format!("at most {ATTACHMENT_LIMIT} attachments are taken"));
+        return invalid(format!("the prompt has more than {ATTACHMENT_LIMIT} attachments"));
     }
     Ok(())
 }
 
-/// Refuses what cannot be a choice of an agent.
 pub(crate) fn check_choice(choice: &AgentChoice) -> Result<(), SessionError> {
     match &choice.script {
         Some(script) if script.len() > SCRIPT_LIMIT_BYTES => Err(SessionError::Invalid {
-            what: format!("a script has at most {SCRIPT_LIMIT_BYTES} bytes"),
+            what: format!("the script has more than {SCRIPT_LIMIT_BYTES} bytes"),
         }),
         _ => Ok(()),
     }

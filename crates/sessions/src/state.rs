@@ -1,7 +1,7 @@
-//! What may become of a session and its turns: pure steps from one record to the next.
+//! The state machine of sessions and turns: pure steps from one record to the next.
 //!
-//! There is no clock, no chance and no log here. Whoever calls commits what comes out, session and turn together, under the
-//! versions that were read. If one of them has moved, they read again and ask again.
+//! It uses no clock, no randomness and no log. The caller commits the result, session and turn together, on the versions that
+//! were read. If one of them has changed, it reads and decides again.
 //!
 //! Invariants, which `state_model.rs` checks on random histories:
 //!
@@ -9,9 +9,9 @@
 //! 2. At most one turn is active. It is the `last_turn`, and each turn names the one that was active before it.
 //! 3. A terminal turn is never changed.
 //! 4. Turns begin in the order of the queue.
-//! 5. The first answer to a question, and the first wish to stop, stand.
+//! 5. The first answer to a question and the first request to stop stand.
 
-use eventlog::UnixMs;
+use eventlog::{CommitError, EntityEvent, NewEvent, UnixMs};
 use protocol::{
     AgentChoice, HomeId, IfBusy, PermissionAnswer, PermissionId, PermissionRule, PlanId, RulePermission,
     TurnError, TurnId, TurnState, Usage,
@@ -25,37 +25,43 @@ use crate::prompt::Prompt;
 use crate::session::{ActiveTurn, Actor, Asked, SessionRecord, Stop};
 use crate::turn::TurnRecord;
 
-/// How many prompts may wait in a session. They stand in its head.
+/// How many prompts may be queued in a session. They are part of its head.
 pub(crate) const QUEUE_LIMIT: usize = 256;
-/// How many questions of a turn are remembered with their answers.
+/// How many questions of a turn are kept with their answers.
 const ASKED_LIMIT: usize = 64;
-/// The most bytes of what a tool wants to do that stand in the head of its session. What is longer is cut, and an answer to it
-/// counts once.
+/// The size limit for the subject of a question, which is part of the head. A longer one is cut, and its answer counts only
+/// once.
 const SUBJECT_LIMIT_BYTES: usize = 2048;
-/// How many rules a session learns from answers, and how many bytes they have together at most. Then the oldest is forgotten:
-/// the user is asked again.
+/// The limits for the number and total size of the rules that a session learns from answers. Beyond them, the oldest rule is
+/// dropped, and the user is asked again.
 const LEARNED_RULES_LIMIT: usize = 256;
 const LEARNED_RULES_LIMIT_BYTES: usize = 128 * 1024;
-/// How much of a prompt stands in the head of its session.
+/// How much of a prompt is part of the head of its session.
 const EXCERPT_CHARACTERS: usize = 2000;
-/// How much of the first prompt makes a title.
+/// How much of the first prompt becomes the title.
 const TITLE_CHARACTERS: usize = 80;
 
-/// Something that happened to a session, as it stands in its stream.
+/// An event of a session.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct Happening {
-    /// What, in one word. The log has it of its own.
+    /// The kind of the event, which isn't part of its body.
     #[serde(skip)]
     pub event: String,
     /// Who did it; may be empty.
     #[serde(default)]
     pub actor: String,
-    /// The turn that it is about.
+    /// The turn that it concerns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<TurnId>,
-    /// What is to be said of it; may be empty.
+    /// More about it; may be empty.
     #[serde(default)]
     pub text: String,
+}
+
+impl EntityEvent for Happening {
+    fn encode(&self) -> Result<NewEvent, CommitError> {
+        NewEvent::json(&self.event, self)
+    }
 }
 
 impl Happening {
@@ -69,54 +75,52 @@ impl Happening {
     }
 }
 
-/// What is to be written.
+/// What to commit.
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
     pub(crate) session: SessionRecord,
     pub(crate) happened: Vec<Happening>,
-    /// The turn that changes with it.
     pub(crate) turn: Option<TurnStep>,
 }
 
-/// What is to be written to a turn.
 #[derive(Clone, Debug)]
 pub(crate) struct TurnStep {
     pub(crate) record: TurnRecord,
     pub(crate) events: Vec<TurnEvent>,
 }
 
-/// A step is not possible as things are.
+/// Why a step isn't possible.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Refused {
-    /// A turn runs.
+    /// A turn is running.
     Active(TurnId),
-    /// The turn is not the one that runs.
+    /// The turn isn't the running one.
     NotActive,
-    /// The turn does not wait.
+    /// The turn isn't queued.
     NotQueued,
-    /// Too many wait.
+    /// The queue is full.
     QueueFull,
-    /// The session was put away.
+    /// The session is archived.
     Archived,
-    /// No such question was asked in the turn that runs.
+    /// The running turn has no such question.
     NotAsked,
-    /// There is nothing to be done.
+    /// There is nothing to change.
     Nothing,
 }
 
-/// A prompt that is to become a turn.
+/// A prompt to start a turn with.
 #[derive(Clone, Debug)]
 pub(crate) struct Draft {
     pub(crate) id: TurnId,
     pub(crate) session: protocol::SessionId,
     pub(crate) prompt: Prompt,
     pub(crate) agent: AgentChoice,
-    /// The home whose machine is to run it, and whatever else waits in the session.
+    /// The home that runs it, and everything else that is queued in the session.
     pub(crate) home: HomeId,
     pub(crate) by: Actor,
 }
 
-/// Takes a prompt. If nothing runs or waits and there is somebody to run it, its turn begins with it.
+/// Accepts a prompt. Its turn starts at once if no other turn is running or queued and a runner is given.
 pub(crate) fn accept(
     session: &SessionRecord,
     draft: Draft,
@@ -281,7 +285,6 @@ pub(crate) fn end(
     })
 }
 
-/// Wants the turn that runs to stop.
 pub(crate) fn request_stop(session: &SessionRecord, id: TurnId, stop: Stop) -> Result<Step, Refused> {
     let mut next = session.clone();
     let active = next.active.as_mut().filter(|active| active.turn == id);
@@ -295,12 +298,13 @@ pub(crate) fn request_stop(session: &SessionRecord, id: TurnId, stop: Stop) -> R
     Ok(alone(next, happened))
 }
 
-/// Takes a turn away that waits.
+/// Removes a queued turn.
 pub(crate) fn remove_queued(
     session: &SessionRecord,
     id: TurnId,
     turn: &TurnRecord,
-    (by, why): (&Actor, &str),
+    by: &Actor,
+    why: &str,
     now: UnixMs,
 ) -> Result<Step, Refused> {
     let mut next = queued(session, id, turn, now)?;
@@ -322,7 +326,7 @@ pub(crate) fn remove_queued(
     })
 }
 
-/// Changes a prompt that waits.
+/// Changes a queued prompt.
 pub(crate) fn edit_queued(
     session: &SessionRecord,
     id: TurnId,
@@ -349,7 +353,7 @@ pub(crate) fn edit_queued(
     })
 }
 
-/// Moves a prompt that waits to another place of the queue.
+/// Moves a queued prompt to another position in the queue.
 pub(crate) fn move_queued(
     session: &SessionRecord,
     id: TurnId,
@@ -424,7 +428,8 @@ pub(crate) fn ask(session: &SessionRecord, turn: TurnId, asked: Asked, now: Unix
 pub(crate) fn answer(
     session: &SessionRecord,
     permission: PermissionId,
-    (answer, by): (PermissionAnswer, &Actor),
+    answer: PermissionAnswer,
+    by: &Actor,
     now: UnixMs,
 ) -> Result<Step, Refused> {
     let mut next = session.clone();
@@ -471,7 +476,6 @@ fn learn(session: &mut SessionRecord, rule: PermissionRule) {
     session.rules.splice(0..0, learned);
 }
 
-/// A step that changes the session alone.
 pub(crate) fn alone(session: SessionRecord, happened: Happening) -> Step {
     Step {
         session,
@@ -480,7 +484,6 @@ pub(crate) fn alone(session: SessionRecord, happened: Happening) -> Step {
     }
 }
 
-/// Two steps as one.
 fn chain(first: Step, second: impl FnOnce(&SessionRecord) -> Result<Step, Refused>) -> Result<Step, Refused> {
     let mut both = second(&first.session)?;
     both.happened.splice(0..0, first.happened);
@@ -490,7 +493,6 @@ fn chain(first: Step, second: impl FnOnce(&SessionRecord) -> Result<Step, Refuse
     Ok(both)
 }
 
-/// The first line that says something.
 pub(crate) fn first_line(text: &str, most: usize) -> String {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty());
     cut(line.unwrap_or_default(), most)

@@ -175,7 +175,7 @@ impl World {
             Act::Remove(number) => {
                 if let Some(turn) = self.turn(*number) {
                     let by = "ann".into();
-                    let step = state::remove_queued(&self.session, turn, &self.turns[&turn], (&by, ""), now);
+                    let step = state::remove_queued(&self.session, turn, &self.turns[&turn], &by, "", now);
                     assert_eq!(step.is_ok(), before.queue.contains(&turn));
                     if step.is_ok() {
                         self.expected.retain(|waiting| *waiting != turn);
@@ -224,7 +224,7 @@ impl World {
                     };
                     let first = answered(&self.session);
                     let by = format!("{}", self.now).into();
-                    let step = state::answer(&self.session, id, (*answer, &by), now);
+                    let step = state::answer(&self.session, id, *answer, &by, now);
                     self.take(None, step);
                     assert!(first.is_none() || answered(&self.session) == first, "invariant 5");
                 }

@@ -1,6 +1,8 @@
-//! What a turn is.
+//! The stored state of a turn.
 
-use eventlog::{BlobId, Sequence, UnixMs, Version};
+use std::sync::Arc;
+
+use eventlog::{BlobId, Entity, EntityRecord, NewEvent, UnixMs};
 use protocol::{AgentChoice, PlanId, SessionId, TurnError, TurnId, TurnState, Usage, lenient};
 use serde::{Deserialize, Serialize};
 
@@ -8,42 +10,32 @@ use crate::owner::Owner;
 use crate::prompt::Prompt;
 use crate::session::Actor;
 
-/// A turn, as it was read.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Turn {
-    /// Its id.
-    pub id: TurnId,
-    /// The version that it was read at.
-    pub version: Version,
-    /// The last event of its stream.
-    pub last_sequence: Sequence,
-    /// What it is.
-    pub record: TurnRecord,
-}
+/// A turn as it was when it was read.
+pub type Turn = Entity<TurnRecord>;
 
-/// What the head of a turn says. It differs from [`protocol::Turn`]: times are milliseconds here and RFC 3339 there, and
-/// readers are not told who owns the turn.
+/// The head of a turn. It differs from [`protocol::Turn`]: times are milliseconds here and RFC 3339 there, and readers don't
+/// get the owner.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct TurnRecord {
-    /// The session that it was made in.
+    /// The session that it was started in.
     pub session: SessionId,
     /// Which prompt of the session it is, from 1.
     pub number: u64,
-    /// The turn before it, once it has begun.
+    /// The previous turn, once this one has started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<TurnId>,
-    /// What was asked.
+    /// The prompt.
     pub prompt: Prompt,
-    /// Which agent is asked.
+    /// The agent.
     #[serde(deserialize_with = "lenient")]
     pub agent: AgentChoice,
     /// Who asked.
     pub by: Actor,
     /// When the prompt was accepted.
     pub accepted_at: UnixMs,
-    /// What it is doing.
+    /// Its state.
     pub state: TurnState,
-    /// When it began.
+    /// When it started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<UnixMs>,
     /// When it ended.
@@ -52,16 +44,35 @@ pub struct TurnRecord {
     /// Who runs it or ran it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<Owner>,
-    /// The plan that it worked in, if it came to that.
+    /// The plan that it worked in, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<PlanId>,
     /// What it used.
     #[serde(default)]
     pub usage: Usage,
-    /// Why it ended, if not well.
+    /// Why it failed or was interrupted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<TurnError>,
-    /// The whole of it, once its events were folded together.
+    /// The transcript, once its events have been compacted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transcript: Option<BlobId>,
+}
+
+impl EntityRecord for TurnRecord {
+    const KIND: &'static str = "turn";
+    type Id = TurnId;
+    /// Made by [`to_log`](crate::event::to_log).
+    type Event = NewEvent;
+
+    fn status(&self) -> Arc<str> {
+        self.state.name().into()
+    }
+
+    fn blobs(&self) -> Vec<BlobId> {
+        let attachments = self.prompt.attachments.iter();
+        attachments
+            .map(|attachment| attachment.content)
+            .chain(self.transcript)
+            .collect()
+    }
 }

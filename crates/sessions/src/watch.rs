@@ -1,4 +1,4 @@
-//! What happens to a session while one of its turns runs: wishes to stop, answers, and the end of the daemon.
+//! Watches a session while one of its turns runs: for stop requests, answers, and the end of the daemon.
 
 use std::sync::Arc;
 
@@ -7,13 +7,13 @@ use kernel::{CancellationToken, Cause, Deadline, Slot};
 use protocol::{SessionId, TurnId};
 
 use crate::error::SessionError;
+use crate::inner::SessionsInner;
 use crate::pause::LogPause;
 use crate::session::{Asked, Session, Stop};
-use crate::shared::Shared;
 use crate::store;
 use crate::streams::session_stream;
 
-/// What the user was asked in a turn, as the session has it.
+/// The questions of a turn, as stored in the session.
 #[derive(Clone, Debug)]
 pub(crate) struct Questions {
     pub(crate) asked: Slot<Vec<Asked>>,
@@ -28,26 +28,26 @@ impl Default for Questions {
 }
 
 impl Questions {
-    /// Takes over what the session says. There is one who does that.
+    /// Takes over the questions from the session. It has one caller.
     pub(crate) fn publish(&self, asked: Vec<Asked>) {
         let seen = self.asked.read();
         if *seen.state != asked {
-            // Refused only if somebody else was faster, and nobody else writes.
+            // It is refused only if somebody else writes, and nobody does.
             drop(self.asked.transition(seen.generation, asked));
         }
     }
 }
 
-/// Why a turn shall end.
+/// Why a turn must end.
 #[derive(Clone, Debug)]
 pub(crate) enum Why {
-    /// Somebody wants it.
+    /// Somebody requested it.
     Stopped(Stop),
-    /// The daemon ends.
+    /// The daemon is shutting down.
     Closing,
     /// It took too long.
     TimedOut,
-    /// It is no longer ours.
+    /// Another daemon has ended it.
     TakenAway,
 }
 
@@ -55,18 +55,18 @@ impl Why {
     pub(crate) fn cause(&self) -> Cause {
         match self {
             Self::Stopped(stop) => Cause::new(stop.by.to_string(), stop.why.clone()),
-            Self::Closing => Cause::new("the daemon", "it was told to end"),
+            Self::Closing => Cause::new("the daemon", "it is shutting down"),
             Self::TimedOut => Cause::deadline(),
-            Self::TakenAway => Cause::new("the log", "the turn is no longer this daemon's"),
+            Self::TakenAway => Cause::new("the log", "another daemon has ended the turn"),
         }
     }
 }
 
-/// Follows the session of a turn until that shall end.
+/// Follows the session of a turn until the turn must end.
 ///
-/// *Cancel safety*: may be dropped at any time.
+/// *Cancel safety*: the future may be dropped at any time.
 pub(crate) async fn watch(
-    shared: &Arc<Shared>,
+    shared: &Arc<SessionsInner>,
     session: &Session,
     turn: TurnId,
     questions: &Questions,
@@ -81,8 +81,8 @@ pub(crate) async fn watch(
     }
 }
 
-/// Waits until a turn has taken longer than it may. While the user is asked, its time stands still.
-async fn worked_too_long(shared: &Arc<Shared>, questions: &Questions) {
+/// Waits until a turn has exceeded its time limit. The time in which the user is asked doesn't count.
+async fn worked_too_long(shared: &Arc<SessionsInner>, questions: &Questions) {
     let never = CancellationToken::new().scope();
     let mut left = shared.settings.turn_timeout;
     loop {
@@ -113,9 +113,9 @@ fn is_asking(asked: &[Asked]) -> bool {
     asked.iter().any(|asked| asked.answer.is_none())
 }
 
-/// Looks at the session whenever it moves. A log that fails is asked again until it answers, or the turn is over: a wish to
-/// stop, or an answer, that came meanwhile is found then.
-async fn follow(shared: &Arc<Shared>, session: &Session, turn: TurnId, questions: &Questions) -> Why {
+/// Reads the session whenever it changes. While the log fails, it retries until the turn is over, and then finds stop requests
+/// and answers that arrived in the meantime.
+async fn follow(shared: &Arc<SessionsInner>, session: &Session, turn: TurnId, questions: &Questions) -> Why {
     let Ok(stream) = session_stream(session.id) else {
         return Why::TakenAway;
     };
@@ -132,7 +132,7 @@ async fn follow(shared: &Arc<Shared>, session: &Session, turn: TurnId, questions
             Err(TailEnd::Log(error)) => Err(error.into()),
         };
         while let Err(error) = &looked {
-            tracing::warn!(%error, %turn, "the session of a turn cannot be read yet");
+            tracing::warn!(%error, %turn, "could not read the session of a turn; retrying");
             pause.wait(&shared.clock).await;
             looked = look(shared, session.id, turn, questions).await;
         }
@@ -142,9 +142,9 @@ async fn follow(shared: &Arc<Shared>, session: &Session, turn: TurnId, questions
     }
 }
 
-/// What the session says about the turn now: why it shall end, if it shall.
+/// Why the turn must end, if the session says so.
 async fn look(
-    shared: &Shared,
+    shared: &SessionsInner,
     session: SessionId,
     turn: TurnId,
     questions: &Questions,

@@ -98,7 +98,6 @@ async fn deliver_pending(shared: &Arc<WatchShared>, deliver: &Deliver, mut pendi
     }
 }
 
-/// The paths that are directories now.
 async fn directories(paths: BTreeSet<PathBuf>) -> Vec<PathBuf> {
     if paths.is_empty() {
         return Vec::new();

@@ -141,7 +141,6 @@ impl Pending {
             .or_insert(change);
     }
 
-    /// The batch so far.
     pub(super) fn into_batch(self) -> ChangeBatch {
         let changes = self.changes.into_iter();
         let dropped = if self.dropped > 0 {

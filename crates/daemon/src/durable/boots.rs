@@ -1,18 +1,19 @@
-//! The lives of the daemons of one home: a stream each, with a head that says how it ended.
+//! The boots of the daemons of one home: a stream each, with a head that says how the boot ended.
 //!
-//! A head that says `running` is a promise that somebody lives. Whoever owns the home next knows better: they are
-//! alive, and there is only one owner. So at each start, before the first request, lives that still say `running`
-//! are marked `crashed`, by a commit on the version that was seen.
+//! A home has one owner at a time. So when a daemon starts, every earlier boot that still says `running` has crashed,
+//! and is marked as such before the first request, by a commit on the version that was read.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use eventlog::{Commit, CommitError, Head, Log, LogError, NewEvent, StoredHead, StreamId, Version, Write};
+use eventlog::{
+    CommitError, Entity, EntityRecord, Head, Log, LogError, MaybeConflict, NewEvent, StoredHead, StreamId,
+};
 use kernel::Scope;
-use protocol::{BootId, HomeId};
+use protocol::{BootId, BootState, HomeId};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::sync::mpsc;
 
 use super::closing;
@@ -25,14 +26,18 @@ const RUNNING: &str = "running";
 const STOPPED: &str = "stopped";
 const CRASHED: &str = "crashed";
 
-/// How many lives are remembered at hand. Nobody looks further back; the log has them all.
+/// How many boots are kept in memory. The log has them all.
 const KEPT_BOOTS: usize = 100;
-/// A life has three notes: ready, draining, stopped. None ever waits for room.
+/// A boot has three notes: ready, draining, stopped. So none waits for room.
 const QUEUE_NOTES: usize = 4;
 
-/// What the head of a life says.
+type StoredBoot = Entity<BootRecord>;
+
+/// The head of a boot. Its state is the status of the head.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Body {
+pub(super) struct BootRecord {
+    #[serde(skip, default = "crashed")]
+    state: BootState,
     home_id: String,
     pid: u32,
     version: String,
@@ -43,79 +48,92 @@ struct Body {
     cause: Option<String>,
 }
 
-/// The lives of this home as of the start of this one. Only the owner of a home writes them, and that is us, so
-/// nothing but our own can change.
+fn crashed() -> BootState {
+    BootState::Crashed
+}
+
+impl EntityRecord for BootRecord {
+    const KIND: &'static str = KIND;
+    type Id = String;
+    type Event = NewEvent;
+
+    fn status(&self) -> Arc<str> {
+        match self.state {
+            BootState::Running => RUNNING.into(),
+            BootState::Stopped => STOPPED.into(),
+            BootState::Crashed => CRASHED.into(),
+        }
+    }
+
+    fn decode(head: &Head) -> Result<Self, serde_json::Error> {
+        let mut record: Self = serde_json::from_slice(&head.body)?;
+        record.state = match &*head.status {
+            RUNNING => BootState::Running,
+            STOPPED => BootState::Stopped,
+            _ => BootState::Crashed,
+        };
+        Ok(record)
+    }
+}
+
+/// The boots of this home as of the start of this one. Only the owner of a home writes them, so only the current one
+/// can change.
 #[derive(Debug)]
 pub(crate) struct Boots {
-    /// Newest first; the first one is ours.
+    /// Newest first. The first one is the current one.
     boots: Vec<protocol::Boot>,
-    /// How many this start found without an end.
+    /// How many of them this start found to have crashed.
     pub(crate) found_crashed: u64,
 }
 
 impl Boots {
-    /// The newest ones.
     pub(crate) fn newest(&self, limit: usize) -> &[protocol::Boot] {
         &self.boots[..limit.min(self.boots.len())]
     }
 
-    /// The last one that ended without a word.
     pub(crate) fn last_crash(&self) -> Option<&protocol::Boot> {
-        self.boots
-            .iter()
-            .find(|boot| boot.state == protocol::BootState::Crashed)
+        self.boots.iter().find(|boot| boot.state == BootState::Crashed)
     }
 }
 
-/// Something that happened in this life.
+/// Something that happened in this boot.
 #[derive(Debug)]
 pub(crate) enum Note {
-    /// It answers requests.
-    Ready {
-        /// Where.
-        address: String,
-    },
-    /// It takes no more.
-    Draining {
-        /// Who ended it, and why.
-        cause: String,
-    },
-    /// Nothing is left to be done.
-    Stopped {
-        /// How many connections were cut off.
-        cut_connections: usize,
-    },
+    /// It answers requests at this address.
+    Ready { address: String },
+    /// It accepts no more requests. The cause says who ended it, and why.
+    Draining { cause: String },
+    /// It is done, after it cut off so many connections.
+    Stopped { cut_connections: usize },
 }
 
-/// The life of this daemon, as its only writer has it.
+/// The current boot, as its only writer has it.
 #[derive(Debug)]
 pub(crate) struct OpenBoot {
     log: Log,
-    stream: StreamId,
-    version: Version,
-    body: Body,
+    boot: StoredBoot,
 }
 
-/// The earlier lives of a home.
+/// The earlier boots of a home.
 pub(super) struct Past {
     /// The newest of them, oldest first.
     boots: VecDeque<protocol::Boot>,
-    /// Those of which it was not said how they ended.
-    unfinished: Vec<(StoredHead, Body)>,
+    /// Those without an end.
+    unfinished: Vec<StoredBoot>,
 }
 
-/// Looks at the earlier lives of a home.
+/// Reads the earlier boots of a home.
 pub(super) async fn look(log: &Log, home_id: HomeId) -> Result<Past, LogError> {
     let (mut past, mut unfinished) = (VecDeque::new(), Vec::new());
-    log.each_head(KIND, None, |head| match body_of(log, &head) {
-        Some(body) if body.home_id == home_id.to_string() => {
-            if &*head.head.status == RUNNING {
-                unfinished.push((head.clone(), body.clone()));
-            }
+    log.each_head(KIND, None, |head| match StoredBoot::of_head(log, &head) {
+        Ok(boot) if boot.record.home_id == home_id.to_string() => {
             if past.len() == KEPT_BOOTS {
                 past.pop_front();
             }
-            past.push_back(to_wire(&head, &body));
+            past.push_back(to_wire(&boot));
+            if boot.record.state == BootState::Running {
+                unfinished.push(boot);
+            }
         }
         _ => {}
     })
@@ -126,43 +144,45 @@ pub(super) async fn look(log: &Log, home_id: HomeId) -> Result<Past, LogError> {
     })
 }
 
-/// Writes down how earlier lives ended, and begins this one. Nobody else lives in this home any more.
+/// Marks earlier boots that have no end as crashed, and begins this one. No other daemon of this home is alive.
 pub(super) async fn begin(
     log: &Log,
     past: Past,
-    (home_id, boot_id): (HomeId, BootId),
+    home_id: HomeId,
+    boot_id: BootId,
     started_at: SystemTime,
 ) -> Result<(OpenBoot, Boots), LogStartError> {
     let Past {
         boots: mut past,
         unfinished,
     } = past;
-    let mut found_crashed = 0;
-    for (head, body) in &unfinished {
-        mark_crashed(log, head, body, boot_id).await?;
-        found_crashed += 1;
-        let id = id_of(&head.stream);
+    let found_crashed = unfinished.len() as u64;
+    for mut boot in unfinished {
+        boot.record.state = BootState::Crashed;
+        mark_crashed(log, &mut boot, boot_id)
+            .await
+            .map_err(LogStartError::Write)?;
         tracing::warn!(
-            boot = id,
-            pid = body.pid,
-            "an earlier daemon ended without a word"
+            boot = boot.id,
+            pid = boot.record.pid,
+            "an earlier daemon has crashed"
         );
         past.iter_mut()
-            .filter(|boot| boot.id == id)
-            .for_each(|boot| boot.state = protocol::BootState::Crashed);
+            .filter(|past| past.id == boot.id)
+            .for_each(|past| past.state = BootState::Crashed);
     }
-
-    let (boot, ours) = OpenBoot::make(log, home_id, boot_id, started_at).await?;
+    let made = OpenBoot::make(log, home_id, boot_id, started_at).await;
+    let (boot, ours) = made.map_err(LogStartError::Write)?;
     let boots = std::iter::once(ours).chain(past.into_iter().rev()).collect();
     Ok((boot, Boots { boots, found_crashed }))
 }
 
-/// The home that a log belongs to which nobody shares: this one if it has ever lived with it, otherwise the one that was the
-/// last to do so, because then the log was brought here from elsewhere.
+/// The home that a log belongs to if it isn't shared: this one if it has ever used it, otherwise the last one that did,
+/// because then the log was brought here from elsewhere.
 pub(super) async fn home_of_log(log: &Log, own: HomeId) -> Result<HomeId, LogError> {
     let (mut newest, mut is_own) = (own, false);
     log.each_head(KIND, None, |head| {
-        if let Some(home) = body_of(log, &head).and_then(|body| body.home_id.parse().ok()) {
+        if let Some(home) = home_of(log, &head) {
             newest = home;
             is_own |= home == own;
         }
@@ -171,38 +191,31 @@ pub(super) async fn home_of_log(log: &Log, own: HomeId) -> Result<HomeId, LogErr
     Ok(if is_own { own } else { newest })
 }
 
-/// The home whose daemon was the last one to start, of all that are in the log.
+/// The home with the newest boot in the log.
 pub(super) async fn newest_home(log: &Log) -> Result<Option<HomeId>, LogError> {
     let mut newest = None;
-    // The ids of lives sort by the time at which they began.
-    log.each_head(KIND, None, |head| {
-        let home_id = body_of(log, &head).and_then(|body| body.home_id.parse().ok());
-        newest = home_id.or(newest);
-    })
-    .await?;
+    // Boot ids sort by time.
+    log.each_head(KIND, None, |head| newest = home_of(log, &head).or(newest))
+        .await?;
     Ok(newest)
 }
 
-async fn mark_crashed(
-    log: &Log,
-    seen: &StoredHead,
-    body: &Body,
-    found_by: BootId,
-) -> Result<(), LogStartError> {
-    let write = Write {
-        stream: seen.stream.clone(),
-        expected: seen.version,
-        head: Some(head(CRASHED, body)),
-        events: vec![event("crashed", &json!({ "found_by": found_by.to_string() }))],
-    };
-    match log.commit(Commit::one(write)).await {
-        Ok(_) => Ok(()),
-        // Somebody has written it meanwhile, and so knows more than we saw.
-        Err(CommitError::Conflict { stream, .. }) => {
-            tracing::warn!(%stream, "the end of an earlier daemon was written down by somebody else");
+fn home_of(log: &Log, head: &StoredHead) -> Option<HomeId> {
+    StoredBoot::of_head(log, head).ok()?.record.home_id.parse().ok()
+}
+
+async fn mark_crashed(log: &Log, boot: &mut StoredBoot, found_by: BootId) -> Result<(), CommitError> {
+    let event = NewEvent::json("crashed", &json!({ "found_by": found_by.to_string() }))?;
+    match boot.save(log, &[event]).await {
+        // Somebody has written it in the meantime, and so knows more than we saw.
+        Err(error) if error.is_conflict() => {
+            tracing::warn!(
+                boot = boot.id,
+                "the end of an earlier daemon was recorded by somebody else"
+            );
             Ok(())
         }
-        Err(error) => Err(LogStartError::Write(error)),
+        done => done,
     }
 }
 
@@ -212,10 +225,9 @@ impl OpenBoot {
         home_id: HomeId,
         boot_id: BootId,
         started_at: SystemTime,
-    ) -> Result<(Self, protocol::Boot), LogStartError> {
-        let stream =
-            StreamId::new(&format!("{KIND}/{boot_id}")).map_err(|bad| LogStartError::Write(bad.into()))?;
-        let body = Body {
+    ) -> Result<(Self, protocol::Boot), CommitError> {
+        let record = BootRecord {
+            state: BootState::Running,
             home_id: home_id.to_string(),
             pid: std::process::id(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -223,31 +235,15 @@ impl OpenBoot {
             ended_at_ms: None,
             cause: None,
         };
-        let write = Write {
-            stream: stream.clone(),
-            expected: Version::NONE,
-            head: Some(head(RUNNING, &body)),
-            events: vec![event("started", &json!(body))],
-        };
-        let committed = log
-            .commit(Commit::one(write))
-            .await
-            .map_err(LogStartError::Write)?;
-        let version = committed.first().map_or(Version::NONE, |made| made.version);
-        let wire = wire(&boot_id.to_string(), protocol::BootState::Running, &body);
+        let started = NewEvent::json("started", &record)?;
+        let mut boot = StoredBoot::new(boot_id.to_string(), record);
+        boot.save(log, &[started]).await?;
+        let wire = to_wire(&boot);
         let log = log.clone();
-        Ok((
-            Self {
-                log,
-                stream,
-                version,
-                body,
-            },
-            wire,
-        ))
+        Ok((Self { log, boot }, wire))
     }
 
-    /// A place to leave notes, and the work of writing them down.
+    /// A queue for notes, and the task that writes them to the log.
     pub(crate) fn notes(self, closing: Scope) -> (mpsc::Sender<Note>, impl Future<Output = ()> + Send) {
         let (sender, receiver) = mpsc::channel(QUEUE_NOTES);
         (sender, self.write_down(receiver, closing))
@@ -260,101 +256,50 @@ impl OpenBoot {
                 actual: Some(actual), ..
             }) = &written
             {
-                // Nobody else writes to this stream: it is a note of ours whose answer was lost.
-                self.version = actual.version;
+                // Nobody else writes to this stream, so it was a note of ours whose answer was lost.
+                self.boot.version = actual.version;
                 written = self.write(&note).await;
             }
-            // The daemon lives and ends all the same. Without the last note, it will be taken for crashed.
+            // The daemon goes on without it. Without the last note, it counts as crashed.
             if let Err(error) = written {
-                tracing::warn!(%error, ?note, "a note on this life could not be written");
+                tracing::warn!(%error, ?note, "could not record a note about this boot");
             }
         }
     }
 
     async fn write(&mut self, note: &Note) -> Result<(), CommitError> {
-        let write = self.write_of(note);
-        let committed = self.log.commit(Commit::one(write)).await?;
-        if let Some(made) = committed.first() {
-            self.version = made.version;
-        }
-        Ok(())
-    }
-
-    fn write_of(&mut self, note: &Note) -> Write {
-        let (head, event) = match note {
-            Note::Ready { address } => (None, event("ready", &json!({ "address": address }))),
+        let record = &mut self.boot.record;
+        let event = match note {
+            Note::Ready { address } => NewEvent::json("ready", &json!({ "address": address })),
             Note::Draining { cause } => {
-                self.body.cause = Some(cause.clone());
-                let happened = event("draining", &json!({ "cause": cause }));
-                (Some(head(RUNNING, &self.body)), happened)
+                record.cause = Some(cause.clone());
+                NewEvent::json("draining", &json!({ "cause": cause }))
             }
             Note::Stopped { cut_connections } => {
-                self.body.ended_at_ms = Some(now_ms());
-                let happened = event("stopped", &json!({ "cut_connections": cut_connections }));
-                (Some(head(STOPPED, &self.body)), happened)
+                record.ended_at_ms = Some(now_ms());
+                record.state = BootState::Stopped;
+                NewEvent::json("stopped", &json!({ "cut_connections": cut_connections }))
             }
         };
-        Write {
-            stream: self.stream.clone(),
-            expected: self.version,
-            head,
-            events: vec![event],
-        }
+        self.boot.save(&self.log, &[event?]).await
     }
 }
 
-fn head(status: &str, body: &Body) -> Head {
-    Head {
-        kind: Arc::from(KIND),
-        status: Arc::from(status),
-        body: json!(body).to_string().into_bytes().into(),
-        blobs: Vec::new(),
-    }
+/// Why the head of a boot can't be read; `None` if it can, or is another head.
+pub(super) fn unreadable_head(stream: &StreamId, head: &Head) -> Option<serde_json::Error> {
+    StoredBoot::problem(stream, head)
 }
 
-fn event(kind: &str, body: &Value) -> NewEvent {
-    NewEvent {
-        kind: Arc::from(kind),
-        body: body.to_string().into_bytes().into(),
-        blobs: Vec::new(),
-    }
-}
-
-/// Why the head of a life cannot be read; nothing if it can be, or is no such head.
-pub(super) fn unreadable_head(_stream: &StreamId, head: &Head) -> Option<serde_json::Error> {
-    let read = serde_json::from_slice::<Body>(&head.body).err();
-    read.filter(|_| &*head.kind == KIND)
-}
-
-fn body_of(log: &Log, head: &StoredHead) -> Option<Body> {
-    log.readable(head, serde_json::from_slice(&head.head.body))
-}
-
-fn id_of(stream: &StreamId) -> &str {
-    stream
-        .as_str()
-        .strip_prefix("boot/")
-        .unwrap_or_else(|| stream.as_str())
-}
-
-fn to_wire(head: &StoredHead, body: &Body) -> protocol::Boot {
-    let state = match &*head.head.status {
-        RUNNING => protocol::BootState::Running,
-        STOPPED => protocol::BootState::Stopped,
-        _ => protocol::BootState::Crashed,
-    };
-    wire(id_of(&head.stream), state, body)
-}
-
-fn wire(id: &str, state: protocol::BootState, body: &Body) -> protocol::Boot {
+fn to_wire(boot: &StoredBoot) -> protocol::Boot {
     let time = |ms: u64| times::rfc3339(UNIX_EPOCH + Duration::from_millis(ms));
+    let record = &boot.record;
     protocol::Boot {
-        id: id.to_owned(),
-        state,
-        pid: body.pid,
-        version: body.version.clone(),
-        started_at: time(body.started_at_ms),
-        ended_at: body.ended_at_ms.map(time),
-        cause: body.cause.clone(),
+        id: boot.id.clone(),
+        state: record.state,
+        pid: record.pid,
+        version: record.version.clone(),
+        started_at: time(record.started_at_ms),
+        ended_at: record.ended_at_ms.map(time),
+        cause: record.cause.clone(),
     }
 }

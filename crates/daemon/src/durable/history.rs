@@ -1,7 +1,6 @@
-//! The streams of breakers that were held by hand: their names, their heads, and their events.
+//! The streams of breakers that were held by hand.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 
 use eventlog::{
     BadName, Commit, CommitError, Event, Head, Log, LogError, NewEvent, Sequence, StoredHead, StreamId,
@@ -19,17 +18,17 @@ use crate::times;
 /// The kind of these streams.
 pub(super) const KIND: &str = "breaker";
 
-/// Whose breakers they are.
+/// Who shares the breakers that are held by hand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Holder {
-    /// Those of one home, whose log nobody shares.
+    /// One home, if its log isn't shared.
     Home(HomeId),
-    /// Those of everybody who shares a log: what is held by hand on one machine is held on all.
+    /// All daemons on a shared log: what is held by hand on one machine is held on all.
     Everybody,
 }
 
 impl Holder {
-    /// What stands before the name of a breaker, in the part of its stream's name that comes after the kind.
+    /// The part of a stream's name between the kind and the name of the breaker.
     pub(crate) fn prefix(self) -> String {
         match self {
             Self::Home(home_id) => format!("{home_id}/"),
@@ -38,14 +37,12 @@ impl Holder {
     }
 }
 
-/// A change by hand, as the log tells it.
+/// A change by hand, as stored in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Transition {
-    /// It is held open from here on.
     ForcedOpen,
-    /// It is held closed from here on.
     ForcedClosed,
-    /// It decides by itself from here on.
+    /// It is automatic again.
     Reset,
 }
 
@@ -53,7 +50,6 @@ pub(crate) enum Transition {
 const HELD: [Transition; 2] = [Transition::ForcedOpen, Transition::ForcedClosed];
 
 impl Transition {
-    /// The kind of the event.
     fn event_kind(self) -> &'static str {
         match self {
             Self::ForcedOpen => "forced_open",
@@ -71,36 +67,38 @@ impl Transition {
         }
     }
 
-    pub(super) fn head(self, name: &str) -> Head {
-        Head {
-            kind: Arc::from(KIND),
-            status: Arc::from(self.status()),
-            body: json!({ "name": name }).to_string().into_bytes().into(),
-            blobs: Vec::new(),
-        }
-    }
-
-    pub(super) fn event(self, who: Who) -> NewEvent {
-        let body = By {
+    /// The write that makes this change to a breaker. Without a `who`, the daemon makes it.
+    pub(super) fn write(
+        self,
+        stream: StreamId,
+        expected: Version,
+        name: &str,
+        who: Option<Who>,
+    ) -> Result<Write, CommitError> {
+        let by = who.map(|who| By {
             request_id: who.request_id.to_string(),
             transport: who.transport.name().to_owned(),
+        });
+        let event = match by {
+            Some(by) => NewEvent::json(self.event_kind(), &by)?,
+            None => NewEvent::json(self.event_kind(), &json!({}))?,
         };
-        NewEvent {
-            kind: Arc::from(self.event_kind()),
-            body: json!(body).to_string().into_bytes().into(),
-            blobs: Vec::new(),
-        }
+        Ok(Write {
+            stream,
+            expected,
+            head: Some(Head::json(KIND, self.status(), &json!({ "name": name }))?),
+            events: vec![event],
+        })
     }
 }
 
-/// Who made a change, as the body of its event says it.
+/// Who made a change: the body of its event.
 #[derive(Debug, Serialize, Deserialize)]
 struct By {
     request_id: String,
     transport: String,
 }
 
-/// The history of one breaker.
 #[derive(Clone, Debug)]
 pub(crate) struct BreakerHistory {
     pub(crate) stream: StreamId,
@@ -121,7 +119,7 @@ impl BreakerHistory {
         Ok(Self { stream })
     }
 
-    /// The events after a place.
+    /// The events after a position.
     pub(crate) async fn after(&self, log: &Log, place: u64, limit: u32) -> Result<Past, LogError> {
         let page = log.read(&self.stream, Sequence::from_u64(place), limit).await?;
         Ok(Past {
@@ -131,7 +129,7 @@ impl BreakerHistory {
         })
     }
 
-    /// The last events up to a place, or up to the newest one.
+    /// The last events before a position, or the newest ones.
     pub(crate) async fn before(&self, log: &Log, place: Option<u64>, limit: u32) -> Result<Past, LogError> {
         let newest = log
             .head(&self.stream)
@@ -151,7 +149,7 @@ fn prefix(holder: Holder) -> String {
 
 /// An event as it goes over the wire.
 pub(crate) fn to_wire(event: &Event) -> protocol::BreakerEvent {
-    // A body that this version does not understand was written by another one. The event still counts.
+    // If another version wrote a body that this one can't read, the event still counts.
     let by: Option<By> = serde_json::from_slice(&event.body).ok();
     protocol::BreakerEvent {
         sequence: event.sequence.get(),
@@ -164,17 +162,14 @@ pub(crate) fn to_wire(event: &Event) -> protocol::BreakerEvent {
     }
 }
 
-/// A breaker that the log says is held by hand, with how and with the head that says so.
+/// A breaker that is held by hand: its name, how it is held, and its head.
 type Held = (String, Transition, StoredHead);
 
-/// The breakers that are held by hand for each of these.
+/// The breakers that each of these holds by hand.
 async fn held<const N: usize>(log: &Log, holders: [Holder; N]) -> Result<[Vec<Held>; N], LogError> {
     let of = |transition: Transition| async move {
-        let mut found = Vec::new();
-        log.each_head(KIND, Some(transition.status()), |head| {
-            found.push((transition, head))
-        })
-        .await?;
+        let heads = log.all_heads(KIND, Some(transition.status())).await?;
+        let found: Vec<_> = heads.into_iter().map(|head| (transition, head)).collect();
         Ok::<_, LogError>(found)
     };
     let all = try_join_all(HELD.map(of)).await?.concat();
@@ -188,8 +183,8 @@ async fn held<const N: usize>(log: &Log, holders: [Holder; N]) -> Result<[Vec<He
     }))
 }
 
-/// Takes what is held for somebody else, from when this log was shared or was not, to be held for `to` from now on, and then
-/// does as [`follow`].
+/// Hands the breakers that `from` holds over to `to`, because the log is now shared or no longer is; then does the same as
+/// [`follow`].
 pub(super) async fn take_over(
     log: &Log,
     from: Holder,
@@ -204,8 +199,8 @@ pub(super) async fn take_over(
     Ok(follow(log, to, breakers).await?)
 }
 
-/// Brings breakers into the state that the log says they are held in, and none other. Whoever calls this must be the only one
-/// that holds breakers and lets them go. Returns how many are held.
+/// Holds exactly the breakers that the log says are held by hand, and returns their number. Only the task that owns them
+/// may call this.
 pub(super) async fn follow(log: &Log, holder: Holder, breakers: &CircuitBreaker) -> Result<usize, LogError> {
     let [held] = held(log, [holder]).await?;
     Ok(bring(&held, breakers))
@@ -242,22 +237,12 @@ async fn hand_over(log: &Log, left: Vec<Held>, to: Holder) -> Result<(), CommitE
             .head(&target)
             .await?
             .map_or(Version::NONE, |head| head.version);
-        let write = |stream, expected, transition: Transition| Write {
-            stream,
-            expected,
-            head: Some(transition.head(&name)),
-            events: vec![NewEvent {
-                kind: Arc::from(transition.event_kind()),
-                body: json!({}).to_string().into_bytes().into(),
-                blobs: Vec::new(),
-            }],
-        };
         let writes = vec![
-            write(target, expected, transition),
-            write(stored.stream, stored.version, Transition::Reset),
+            transition.write(target, expected, &name, None)?,
+            Transition::Reset.write(stored.stream, stored.version, &name, None)?,
         ];
         match log.commit(Commit::all(writes)).await {
-            // Somebody else has said something about it since, and that counts.
+            // Another daemon has changed it since, and its change counts.
             Ok(_) | Err(CommitError::Conflict { .. }) => {}
             Err(error) => return Err(error),
         }
@@ -274,7 +259,7 @@ pub(super) fn held_by_hand(circuit: &CircuitSnapshot) -> Option<Transition> {
     }
 }
 
-/// Brings a breaker into the state that a head says, if it is not in it.
+/// Brings a breaker into the state that a head has.
 pub(super) fn agree(breakers: &CircuitBreaker, name: &str, status: &str) {
     let wanted = HELD.into_iter().find(|transition| transition.status() == status);
     let held = breakers.get(name).as_ref().and_then(held_by_hand);

@@ -1,12 +1,12 @@
-//! What outlives a daemon: the log, and what the daemon itself keeps in it.
+//! The log, and what the daemon itself stores in it.
 //!
-//! - `boots`: one stream for each life of a daemon; the next one finds out which of them crashed.
+//! - `boots`: one stream for each boot of a daemon; the next boot finds out which of them crashed.
 //! - `overrides`: breakers that are held by hand. One task owns them, so that memory and log never disagree.
 //! - `trust`: which configurations in repositories the user has accepted.
-//! - `upkeep`: what is old is dropped, what is unused is given back.
+//! - `upkeep`: drops what is old and frees what is unused.
 //!
-//! **What must not happen here:** SQL, and any look at how the log keeps its data. Streams of this home carry its id
-//! in their names or bodies, because several homes can share one database.
+//! **What must not happen here:** SQL, and any knowledge of how the log stores its data. Streams of this home carry its
+//! id in their names or bodies, because several homes can share one database.
 
 mod boots;
 mod closing;
@@ -53,13 +53,13 @@ use process::Tasks;
 #[derive(Debug)]
 pub(crate) struct Durable {
     pub(crate) log: Log,
-    /// What only this machine has to know: which processes it has.
+    /// For what concerns only this machine: its processes.
     pub(crate) own_log: Log,
     pub(crate) engine: protocol::LogEngine,
     pub(crate) home_id: HomeId,
-    /// Everybody on this log, by name.
+    /// All machines on this log, by name.
     pub(crate) machines: Machines,
-    /// The right to be this home, if others could be taken for it.
+    /// The claim to the identity of this home, if the log is shared.
     pub(crate) identity: Option<IdentityClaim>,
     /// Who shares the breakers that are held by hand.
     pub(crate) holder: Holder,
@@ -74,32 +74,33 @@ pub(crate) struct Durable {
 pub(crate) struct Starting {
     pub(crate) boot_id: BootId,
     pub(crate) started_at: SystemTime,
-    /// What the user calls this machine; nothing for the name of the host.
+    /// The name that the user chose for this machine; by default the host name.
     pub(crate) machine_name: Option<String>,
 }
 
 impl Durable {
-    /// Opens the log and makes it true: earlier lives that have no end get one, this one begins, and breakers that
-    /// are held by hand are held again. Only the owner of the home may call this, and before anybody is served.
+    /// Opens the log and makes it match reality: earlier boots without an end have crashed, this boot begins, and
+    /// breakers that are held by hand are held again. Only the owner of the home may call this, before the first request.
     ///
-    /// The second part of what it returns takes notes on this life. The tasks that it starts end when `closing` is
-    /// cancelled and what was asked of them before is done.
+    /// The second part of the result takes notes about this boot. The tasks that this starts end when `closing` is
+    /// cancelled and their queues are empty.
     pub(crate) async fn open(
         home: &Home,
         database: &Database,
         clock: Arc<dyn Clock>,
         starting: Starting,
         breakers: &CircuitBreaker,
-        (tasks, closing): (&Tasks, &Scope),
+        tasks: &Tasks,
+        closing: &Scope,
     ) -> Result<(Self, mpsc::Sender<Note>), LogStartError> {
         let mut home_id = load_home_id(home)?;
         let log = open_log(home, database, Arc::clone(&clock)).await?;
-        let own_log = open_own_log(home, (database, &log), Arc::clone(&clock))?;
+        let own_log = open_own_log(home, database, &log, Arc::clone(&clock))?;
         if matches!(database, Database::File) {
             let of_log = boots::home_of_log(&log, home_id).await;
             let of_log = of_log.map_err(LogStartError::Read)?;
             if of_log != home_id {
-                tracing::warn!(%home_id, %of_log, "the log comes from elsewhere, and brings the id of its home");
+                tracing::warn!(%home_id, %of_log, "the log comes from another home, and brings its id");
                 home_id::replace(&home.home_id_file(), of_log).map_err(|source| no_id(home, source))?;
                 home_id = of_log;
             }
@@ -124,7 +125,7 @@ impl Durable {
                 }
             }
         };
-        // The way to the database may be long, so what does not depend on each other is done at once.
+        // The database may be far away, so independent requests run concurrently.
         let looking = async { boots::look(&log, home_id).await.map_err(LogStartError::Read) };
         let (identity, past) = tokio::try_join!(claiming, looking)?;
         let naming = async {
@@ -155,7 +156,7 @@ impl Durable {
             let trusted = TrustedConfigs::load(log.clone(), home_id).await;
             trusted.map_err(LogStartError::Read)
         };
-        let beginning = boots::begin(&log, past, (home_id, boot_id), started_at);
+        let beginning = boots::begin(&log, past, home_id, boot_id, started_at);
         let ((boot, boots), held, trusted, machines) =
             tokio::try_join!(beginning, holding, trusting, naming)?;
         tracing::info!(%home_id, crashed = boots.found_crashed, held_breakers = held, "the log is open");
@@ -165,7 +166,8 @@ impl Durable {
         let (overrides, owning) = Overrides::new(
             log.clone(),
             holder,
-            (breakers.clone(), Arc::clone(&clock)),
+            breakers.clone(),
+            Arc::clone(&clock),
             closing.clone(),
         );
         tasks.spawn("overrides", owning);

@@ -1,4 +1,4 @@
-//! What is done to a home while no daemon runs: an archive is taken in, or its identity is settled.
+//! Changes to a home while no daemon runs: imports an archive, or changes the identity of the home.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use super::open::{Database, open_log};
 use crate::home::{Home, HomeError};
 use crate::ownership::{Ownership, OwnershipError};
 
-/// What an import brought in.
+/// The result of an import.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Imported {
     /// How many streams.
@@ -25,7 +25,7 @@ pub struct Imported {
     pub events: u64,
     /// How many blobs.
     pub blobs: u64,
-    /// What was damaged where the archive was written, and so is not in it.
+    /// What was damaged in the exported log, and so isn't in the archive.
     pub left_out: Vec<String>,
 }
 
@@ -40,13 +40,12 @@ pub fn check_log_file(home: &Home) -> Result<Vec<String>, LogStartError> {
     )?)
 }
 
-/// Fills the empty log of a home from an archive, all or nothing. The home is ours meanwhile, so that no daemon can
-/// start in it.
+/// Fills the empty log of a home from an archive, all or nothing. Meanwhile no daemon can start in the home.
 ///
-/// The home takes over the id of the one that the archive comes from: what is said in the log of that home, such as
-/// which breakers are held by hand, holds in this one from now on.
+/// The home takes over the id of the home that the archive comes from. So what that log says about the home, such as
+/// which breakers are held by hand, applies to this one.
 ///
-/// *Cancel safety*: dropped half-way, it may still be made, but never in part.
+/// *Cancel safety*: if the future is dropped, the import may still be made, but never in part.
 ///
 /// # Errors
 /// See [`ImportLogError`]; its advice says what to do.
@@ -70,7 +69,7 @@ pub async fn import_log(
         let path = home.home_id_file();
         home_id::replace(&path, id).map_err(|source| LogStartError::HomeId { path, source })?;
         // If the archive says where that home was, that is now here.
-        adopt(home, database, (&log, id)).await?;
+        adopt(home, database, &log, id).await?;
     }
     Ok(Imported {
         streams,
@@ -94,7 +93,7 @@ pub enum HomeIdentityError {
     Log(#[from] LogStartError),
 }
 
-/// Gives a home an id of its own, and returns it. What the log says of the old id stays with whoever has that.
+/// Gives a home a new id, and returns it. What the log says about the old id stays with the home that has it.
 ///
 /// # Errors
 /// A daemon runs in it, or its files cannot be written.
@@ -106,9 +105,9 @@ pub fn renew_home(home: &Home) -> Result<HomeId, HomeIdentityError> {
     Ok(id)
 }
 
-/// Says that a home has moved here, for good, and returns its id. A daemon that still runs where it was keeps it.
+/// Records that a home has moved here for good, and returns its id. Fails if a daemon still runs where it was.
 ///
-/// *Cancel safety*: dropped half-way, it may or may not be said.
+/// *Cancel safety*: if the future is dropped, the move may or may not be recorded.
 ///
 /// # Errors
 /// A daemon runs in it or where it was, or the log cannot be used.
@@ -119,20 +118,16 @@ pub async fn adopt_home(home: &Home, database: &Database) -> Result<HomeId, Home
     let log = open_log(home, database, Arc::clone(&SystemClock::shared()))
         .await
         .map_err(LogStartError::from)?;
-    adopt(home, database, (&log, id)).await?;
+    adopt(home, database, &log, id).await?;
     Ok(id)
 }
 
-async fn adopt(
-    home: &Home,
-    database: &Database,
-    (log, home_id): (&Log, HomeId),
-) -> Result<(), LogStartError> {
+async fn adopt(home: &Home, database: &Database, log: &Log, home_id: HomeId) -> Result<(), LogStartError> {
     if matches!(database, Database::File) {
-        // Nobody else has this log, so there is nobody to tell.
+        // Nobody else uses this log.
         return Ok(());
     }
-    // The next daemon says what the user calls it.
+    // The next daemon sets the name that the user chose.
     let machine = super::this_machine(home, host_name())?;
     let identity = Identity {
         home: home_id,

@@ -1,4 +1,4 @@
-//! Where the log is, and how it is opened.
+//! Opens the log, in a file or on a server.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use kernel::Clock;
 
 use crate::home::Home;
 
-/// Where a daemon keeps its log.
+/// Where a daemon stores its log.
 #[derive(Clone, Debug, Default)]
 pub enum Database {
     /// In a file of its home.
@@ -58,11 +58,12 @@ pub(crate) async fn open_log(
     }
 }
 
-/// Opens the log of what only this machine has to know. Beside a shared log it is a file of its own: no other machine could do
-/// anything with it, and the way to the server may be long.
+/// Opens the log for what concerns only this machine. If the main log is on a server, that is a separate local file,
+/// because other machines have no use for it and the server may be far away.
 pub(crate) fn open_own_log(
     home: &Home,
-    (database, log): (&Database, &Log),
+    database: &Database,
+    log: &Log,
     clock: Arc<dyn Clock>,
 ) -> Result<Log, OpenError> {
     match database {

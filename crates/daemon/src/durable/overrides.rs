@@ -1,20 +1,22 @@
-//! Breakers that are held by hand: one task owns them, and takes requests one by one.
+//! Breakers that are held by hand. One task owns them and handles requests one by one.
 //!
-//! 1. A change is committed, then applied, then answered. What was acknowledged is on disk.
-//! 2. Only this task moves a breaker into or out of a state that is held by hand, so between the commit and the
-//!    application nobody can: memory and log say the same whenever a request is not under way. Daemons that share the log
-//!    share what is held: this task also takes over what the others commit, shortly after. Before a change, the breaker is
-//!    brought to what the log says, and the change is committed on the version that said it.
-//! 3. A change that is refused (not known, moved on, no room) has committed nothing.
-//! 4. A breaker that decides by itself can move at any time. A reset that names its generation is therefore
-//!    applied first and written down then: by both, before and after, it is not held by hand, so that invariant 2
-//!    stands; and a reset that came too late has written nothing.
-//! 5. Whoever asks and goes away changes nothing: what is in the queue is carried out.
+//! 1. A change is committed, then applied, then answered. So what was acknowledged is on disk.
+//! 2. Only this task moves a breaker into or out of a state that is held by hand. So between requests, memory and log
+//!    agree. Daemons that share the log share what is held: this task also applies what the others commit, shortly after.
+//!    Before a change, the breaker is brought to the state in the log, and the change is committed on that version.
+//! 3. A change that is refused (unknown, changed, no room) has committed nothing.
+//! 4. An automatic breaker can change at any time. So a reset that names its generation is applied first and committed
+//!    then. The breaker isn't held by hand before or after, so invariant 2 holds, and a reset that came too late has
+//!    committed nothing.
+//! 5. A request in the queue is carried out even if its caller goes away.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use eventlog::{COMMIT_LIMIT_ITEMS, Commit, CommitError, Health, Log, LogError, StreamId, Version, Write};
+use eventlog::{
+    COMMIT_LIMIT_ITEMS, Commit, CommitError, ConflictRetries, Health, Log, LogError, MaybeConflict, StreamId,
+    Version,
+};
 use kernel::{CircuitBreaker, CircuitSnapshot, Clock, Deadline, Generation, Scope, StaleCircuit};
 use protocol::RequestId;
 use thiserror::Error;
@@ -24,14 +26,14 @@ use super::closing;
 use super::history::{self, BreakerHistory, Holder, Transition};
 use crate::access::Transport;
 
-/// How many changes may wait. People make them by hand; beyond that, whoever asks waits for room.
+/// How many changes may wait. Users make them by hand; further callers wait.
 const QUEUE_CHANGES: usize = 64;
 /// How many breakers are reset in one commit: a write and an event for each.
 const BREAKERS_PER_COMMIT: usize = COMMIT_LIMIT_ITEMS / 2;
-/// How often a change is tried whose breaker somebody else changed at the same moment. People make them by hand.
+/// How many times a change is tried if another daemon changes the breaker at the same moment.
 const ATTEMPTS: usize = 3;
 
-/// How often it is looked without a hint what others hold.
+/// How often to read what other daemons hold without a hint.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 /// Who asks for a change.
@@ -48,9 +50,9 @@ pub(crate) enum Change {
     ForceOpen,
     /// Hold it closed.
     ForceClosed,
-    /// Close it, and let it decide by itself.
+    /// Close it, and make it automatic again.
     Reset,
-    /// The same, if it is still what the caller saw.
+    /// The same, if it is still at the generation that the caller saw.
     ResetIf(Generation),
 }
 
@@ -59,15 +61,15 @@ pub(crate) enum Change {
 pub(crate) enum OverrideError {
     #[error("no breaker has this name")]
     Unknown,
-    #[error("the breaker has moved on")]
+    #[error("the breaker has changed")]
     Moved(Box<CircuitSnapshot>),
     #[error("there is no room to keep track of another breaker")]
     Full,
-    #[error("the change cannot be written down")]
+    #[error("the change cannot be stored")]
     Log(#[source] LogError),
     #[error("the change was not accepted by the log")]
     Commit(#[source] CommitError),
-    #[error("the daemon takes no more changes")]
+    #[error("the daemon is shutting down and accepts no more changes")]
     Closed,
 }
 
@@ -77,6 +79,12 @@ impl From<CommitError> for OverrideError {
             CommitError::Log(error) => Self::Log(error),
             error => Self::Commit(error),
         }
+    }
+}
+
+impl MaybeConflict for OverrideError {
+    fn is_conflict(&self) -> bool {
+        matches!(self, Self::Commit(error) if error.is_conflict())
     }
 }
 
@@ -99,18 +107,19 @@ enum Request {
     },
 }
 
-/// The way to the task. Clones lead to the same one.
+/// A handle to the task. Clones refer to the same one.
 #[derive(Clone, Debug)]
 pub(crate) struct Overrides {
     requests: mpsc::Sender<Request>,
 }
 
 impl Overrides {
-    /// A way to the task, and the work of the task.
+    /// A handle, and the task.
     pub(crate) fn new(
         log: Log,
         holder: Holder,
-        (breakers, clock): (CircuitBreaker, Arc<dyn Clock>),
+        breakers: CircuitBreaker,
+        clock: Arc<dyn Clock>,
         closing: Scope,
     ) -> (Self, impl Future<Output = ()> + Send) {
         let (sender, receiver) = mpsc::channel(QUEUE_CHANGES);
@@ -123,7 +132,7 @@ impl Overrides {
         (Self { requests: sender }, owner.run(receiver, closing))
     }
 
-    /// Changes one breaker, durably, and shows it as it is then. *Cancel safety*: dropped half-way, the change may
+    /// Changes one breaker, durably, and returns its new state. *Cancel safety*: if the future is dropped, the change may
     /// or may not be made.
     pub(crate) async fn change(
         &self,
@@ -141,8 +150,8 @@ impl Overrides {
         .await
     }
 
-    /// Resets all known breakers, and says how many there are. *Cancel safety*: dropped half-way, it may or may
-    /// not be done.
+    /// Resets all known breakers, and returns their number. *Cancel safety*: if the future is dropped, they may or may not
+    /// be reset.
     pub(crate) async fn reset_all(&self, who: Who) -> Result<usize, OverrideError> {
         self.ask(|reply| Request::All { who, reply }).await
     }
@@ -160,7 +169,6 @@ impl Overrides {
     }
 }
 
-/// The one who makes changes.
 struct Owner {
     log: Log,
     holder: Holder,
@@ -173,7 +181,7 @@ impl Owner {
         let mut moves = self.log.changes(history::KIND);
         loop {
             let patience = match self.holder {
-                // A home of its own has nobody to follow.
+                // The log isn't shared.
                 Holder::Home(_) => Deadline::never(),
                 Holder::Everybody => Deadline::after(&self.clock, LOOK_EVERY),
             };
@@ -183,11 +191,11 @@ impl Owner {
                     Some(request) => self.serve(request).await,
                     None => return,
                 },
-                // Both a hint and the end of the patience are reasons to look.
+                // A hint and a timeout are both reasons to read.
                 _ = moves.next(patience, &closing), if self.follows(&closing) => {
                     let followed = history::follow(&self.log, self.holder, &self.breakers).await;
                     if let Err(error) = followed {
-                        tracing::debug!(%error, "what others hold by hand could not be read yet");
+                        tracing::debug!(%error, "could not read which breakers others hold by hand");
                     }
                 }
             }
@@ -199,7 +207,7 @@ impl Owner {
     }
 
     async fn serve(&self, request: Request) {
-        // Whoever asked may have gone away; the change stands.
+        // The caller may be gone; the change stands.
         match request {
             Request::One {
                 name,
@@ -212,13 +220,13 @@ impl Owner {
     }
 
     async fn change(&self, name: &str, change: Change, who: Who) -> Result<CircuitSnapshot, OverrideError> {
-        for _ in 1..ATTEMPTS {
-            match self.try_change(name, &change, who).await {
-                Err(OverrideError::Commit(CommitError::Conflict { .. })) => {}
-                done => return done,
+        let mut retries = ConflictRetries::new(ATTEMPTS);
+        loop {
+            let changed = self.try_change(name, &change, who).await;
+            if !retries.again(&changed) {
+                return changed;
             }
         }
-        self.try_change(name, &change, who).await
     }
 
     async fn try_change(
@@ -237,7 +245,7 @@ impl Owner {
         if transition == Transition::Reset && before.is_none() {
             return Err(OverrideError::Unknown);
         }
-        // While it is held, the circuit stays known. If it is not known even so, there is no room.
+        // While this handle exists, the circuit stays known. If it isn't known even so, there is no room.
         let held = self.breakers.circuit(name);
         let Some(before) = self.breakers.get(name) else {
             return Err(OverrideError::Full);
@@ -247,14 +255,14 @@ impl Owner {
                 return Err(OverrideError::Moved(Box::new(before)));
             }
             Change::ResetIf(seen) if history::held_by_hand(&before).is_none() => {
-                // Invariant 4. With a log that is known to refuse, memory is not touched at all.
+                // Invariant 4. If the log is known to refuse writes, memory isn't changed at all.
                 if let Health::Refusing { reason } = self.log.health() {
                     return Err(OverrideError::Log(reason));
                 }
                 self.breakers.reset_if(name, *seen).map_err(stale)?;
                 match self.commit(&[(name, transition, seen_version)], who).await {
-                    // Somebody else has said something about it at the same moment. What they said counts.
-                    Err(OverrideError::Commit(CommitError::Conflict { .. })) => {
+                    // Another daemon has changed it at the same moment, and its change counts.
+                    Err(error) if error.is_conflict() => {
                         self.look(name).await?;
                     }
                     done => done?,
@@ -271,7 +279,7 @@ impl Owner {
         after
     }
 
-    /// Brings a breaker to what the log says, and returns the version that says it.
+    /// Brings a breaker to the state in the log, and returns the version of that state.
     async fn look(&self, name: &str) -> Result<Version, OverrideError> {
         let head = self.log.head(&self.stream(name)?).await?;
         let status = head.as_ref().map(|head| &*head.head.status);
@@ -282,8 +290,7 @@ impl Owner {
     async fn reset_all(&self, who: Who) -> Result<usize, OverrideError> {
         let circuits = self.breakers.snapshot().circuits;
         let names: Vec<&str> = circuits.iter().map(|circuit| &*circuit.name).collect();
-        // One commit as a rule; a table that is larger than a commit takes a few, and each one is applied as soon
-        // as it is made.
+        // Usually one commit. If there are too many breakers, each commit is applied as soon as it is made.
         for names in names.chunks(BREAKERS_PER_COMMIT) {
             self.commit_resets(names, who).await?;
             if names.len() == circuits.len() {
@@ -297,33 +304,26 @@ impl Owner {
         Ok(circuits.len())
     }
 
-    /// All of them are to decide by themselves, whatever somebody else says at the same moment.
+    /// Makes all of them automatic, whatever another daemon does at the same moment.
     async fn commit_resets(&self, names: &[&str], who: Who) -> Result<(), OverrideError> {
-        let mut attempt = 1;
+        let mut retries = ConflictRetries::new(ATTEMPTS);
         loop {
             let mut changes = Vec::with_capacity(names.len());
             for name in names {
                 changes.push((*name, Transition::Reset, self.look(name).await?));
             }
-            match self.commit(&changes, who).await {
-                Err(OverrideError::Commit(CommitError::Conflict { .. })) if attempt < ATTEMPTS => {
-                    attempt += 1
-                }
-                done => return done,
+            let committed = self.commit(&changes, who).await;
+            if !retries.again(&committed) {
+                return committed;
             }
         }
     }
 
-    /// Writes changes down, all or none, each on the version that was seen.
+    /// Commits changes, all or none, each on the version that was seen.
     async fn commit(&self, changes: &[(&str, Transition, Version)], who: Who) -> Result<(), OverrideError> {
         let mut writes = Vec::with_capacity(changes.len());
         for (name, transition, expected) in changes {
-            writes.push(Write {
-                stream: self.stream(name)?,
-                expected: *expected,
-                head: Some(transition.head(name)),
-                events: vec![transition.event(who)],
-            });
+            writes.push(transition.write(self.stream(name)?, *expected, name, Some(who))?);
         }
         if writes.is_empty() {
             return Ok(());
@@ -342,11 +342,11 @@ impl Owner {
         }
     }
 
-    /// After a failure it is not always known whether a commit was made. The log knows, if it can be read.
+    /// After a failure, it may be unknown whether the commit was made, so the log is read.
     async fn follow_the_log(&self, changes: &[(&str, Transition, Version)]) {
         for (name, ..) in changes {
             if let Err(error) = self.look(name).await {
-                tracing::error!(name, %error, "it is not known whether a breaker is held by hand");
+                tracing::error!(name, %error, "it is unknown whether a breaker is held by hand");
             }
         }
     }

@@ -1,7 +1,6 @@
-//! Which configurations of language servers in repositories the user has trusted.
+//! The language server configurations in repositories that the user has trusted.
 //!
-//! Each is a stream of its own, named by the hash of what was looked at, and never changes again: to trust the same
-//! thing twice is to trust it. What is trusted is on disk before it counts.
+//! Each has its own stream, named by the hash of its content, and never changes. It is on disk before it counts.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,17 +12,16 @@ use serde_json::json;
 const KIND: &str = "lsp-trust";
 const TRUSTED: &str = "trusted";
 
-/// What is trusted. Clones are the same.
+/// The trusted configurations. Clones refer to the same set.
 #[derive(Clone, Debug)]
 pub(crate) struct TrustedConfigs {
     log: Log,
     home_id: HomeId,
-    /// Guards the hashes.
     hashes: Arc<Mutex<BTreeSet<String>>>,
 }
 
 impl TrustedConfigs {
-    /// Reads what was trusted in earlier lives.
+    /// Reads what was trusted before.
     pub(crate) async fn load(log: Log, home_id: HomeId) -> Result<Self, LogError> {
         let prefix = prefix(home_id);
         let mut hashes = BTreeSet::new();
@@ -38,32 +36,23 @@ impl TrustedConfigs {
         })
     }
 
-    /// Whether exactly this was trusted.
+    /// Whether a configuration with exactly this content is trusted.
     pub(crate) fn contains(&self, hash: &str) -> bool {
         self.hashes().contains(hash)
     }
 
-    /// Trusts what has this hash, durably. *Cancel safety*: dropped half-way, it may or may not be trusted from the next
-    /// life on, and is not in this one.
+    /// Trusts the configuration with this hash, durably. *Cancel safety*: if the future is dropped, it isn't trusted until
+    /// the daemon restarts, and then it may be.
     pub(crate) async fn add(&self, hash: &str, path: &str) -> Result<(), CommitError> {
-        let body = json!({ "path": path }).to_string().into_bytes();
+        let body = json!({ "path": path });
         let write = Write {
             stream: StreamId::new(&format!("{}{hash}", prefix(self.home_id)))?,
             expected: Version::NONE,
-            head: Some(Head {
-                kind: Arc::from(KIND),
-                status: Arc::from(TRUSTED),
-                body: body.clone().into(),
-                blobs: Vec::new(),
-            }),
-            events: vec![NewEvent {
-                kind: Arc::from(TRUSTED),
-                body: body.into(),
-                blobs: Vec::new(),
-            }],
+            head: Some(Head::json(KIND, TRUSTED, &body)?),
+            events: vec![NewEvent::json(TRUSTED, &body)?],
         };
         match self.log.commit(Commit::one(write)).await {
-            // It is there already.
+            // It is trusted already.
             Ok(_) | Err(CommitError::Conflict { .. }) => {}
             Err(error) => return Err(error),
         }

@@ -1,4 +1,4 @@
-//! The upkeep of the log: what is old is dropped, what nobody refers to is collected, and space is given back.
+//! The upkeep of the log: drops what is old, collects what nothing refers to, and returns space to the file system.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,44 +13,27 @@ use crate::context::ContextService;
 
 use super::{boots, health::Health, history};
 
-/// How long events are kept of what the daemon writes about itself.
+/// How long the daemon keeps events about itself.
 const KEPT_FOR: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 
-/// Which jobs are forgotten. Whoever wants to keep more of them keeps their output elsewhere.
+/// Which jobs are removed.
 const JOBS: GcPolicy = GcPolicy {
     older_than: Duration::from_secs(14 * 24 * 60 * 60),
     output_budget_bytes: Some(4 * 1024 * 1024 * 1024),
     keep_newest: 100,
 };
 
-/// Which sandboxes are taken away: those of plans that were over for a day. One with unapplied work stays.
+/// Which sandboxes are removed: those of plans that ended a day ago. A sandbox with unapplied work stays.
 const PLANS: plans::GcPolicy = plans::GcPolicy {
     older_than: Duration::from_secs(24 * 60 * 60),
     run: Run::Real,
 };
 
-/// How long the events of a turn that is over stay one by one. Whoever comes back to it later gets it as a whole.
+/// How long after its end a turn keeps its single events. Later readers get its transcript.
 const TURNS_OVER_FOR: Duration = Duration::from_secs(60 * 60);
 
-/// How long a prompt can be sent again with the same idempotency key, from the end of its turn on.
+/// How long after the end of its turn a prompt can be repeated with the same idempotency key.
 const KEYS_KEPT_FOR: Duration = Duration::from_secs(24 * 60 * 60);
-
-const POLICIES: [(&str, RetentionPolicy); 2] = [
-    (
-        boots::KIND,
-        RetentionPolicy {
-            max_age: Some(KEPT_FOR),
-            max_bytes_per_stream: None,
-        },
-    ),
-    (
-        history::KIND,
-        RetentionPolicy {
-            max_age: Some(KEPT_FOR),
-            max_bytes_per_stream: None,
-        },
-    ),
-];
 
 /// What is tidied up.
 #[derive(Clone, Debug)]
@@ -72,11 +55,11 @@ pub(crate) async fn keep_up(
 ) {
     loop {
         tokio::select! {
-            // What is dropped half-way is done the next time.
+            // The rest is done the next time.
             _ = closing.wait() => return,
             done = tidy_up(&subjects, &health) => {
                 if let Err(error) = done {
-                    tracing::warn!(%error, "the upkeep of the log was broken off");
+                    tracing::warn!(%error, "the upkeep of the log failed");
                 }
             }
         }
@@ -96,12 +79,16 @@ async fn tidy_up(subjects: &Subjects, health: &Health) -> Result<(), LogError> {
         contexts,
     } = subjects;
     let mut dropped_events = 0;
-    for (kind, policy) in POLICIES {
+    for kind in [boots::KIND, history::KIND] {
+        let policy = RetentionPolicy {
+            max_age: Some(KEPT_FOR),
+            max_bytes_per_stream: None,
+        };
         let trimmed = log.trim(kind, policy).await?;
         dropped_events += trimmed.iter().map(|(_, trimmed)| trimmed.events).sum::<u64>();
     }
     let forgotten = jobs.collect(JOBS).await?;
-    // Before the blobs, which some of it refers to. A sandbox that cannot be removed does not keep the log untidy.
+    // Before the blobs, which plans refer to. A sandbox that can't be removed doesn't stop the rest.
     match plans.collect(PLANS).await {
         Ok(freed) if !freed.sandboxes.is_empty() || freed.bases > 0 => {
             let sandboxes = freed.sandboxes.len();
@@ -109,45 +96,40 @@ async fn tidy_up(subjects: &Subjects, health: &Health) -> Result<(), LogError> {
                 sandboxes,
                 bases = freed.bases,
                 bytes = freed.bytes,
-                "sandboxes were taken away"
+                "removed sandboxes"
             );
         }
         Ok(_) => {}
-        Err(error) => tracing::warn!(%error, "sandboxes that nobody needs could not be taken away"),
+        Err(error) => tracing::warn!(%error, "could not remove unused sandboxes"),
     }
     match plans.forget_old().await {
         Ok(forgotten) if forgotten.plans > 0 => {
             tracing::info!(
                 plans = forgotten.plans,
                 bytes = forgotten.bytes,
-                "plans that were applied or discarded long ago were forgotten"
+                "removed plans that were applied or discarded long ago"
             );
         }
         Ok(_) => {}
-        Err(error) => tracing::warn!(%error, "old plans could not be forgotten"),
+        Err(error) => tracing::warn!(%error, "could not remove old plans"),
     }
-    // A turn that cannot be folded together stays as it is.
     match sessions.compact(TURNS_OVER_FOR).await {
         Ok(folded) if folded.turns > 0 => {
-            tracing::info!(
-                turns = folded.turns,
-                events = folded.events,
-                "turns were folded together"
-            );
+            tracing::info!(turns = folded.turns, events = folded.events, "compacted turns");
         }
         Ok(_) => {}
-        Err(error) => tracing::warn!(%error, "turns could not be folded together"),
+        Err(error) => tracing::warn!(%error, "could not compact turns"),
     }
     match sessions.collect_keys(KEYS_KEPT_FOR).await {
         Ok(0) => {}
-        Ok(keys) => tracing::info!(keys, "idempotency keys of old turns were forgotten"),
-        Err(error) => tracing::warn!(%error, "idempotency keys of old turns could not be forgotten"),
+        Ok(keys) => tracing::info!(keys, "removed idempotency keys of old turns"),
+        Err(error) => tracing::warn!(%error, "could not remove idempotency keys of old turns"),
     }
-    // An index is a cache; one that stays costs room and nothing else.
+    // An index is a cache, so one that stays only takes space.
     match contexts.collect().await {
         Ok(0) => {}
-        Ok(indexes) => tracing::info!(indexes, "indexes that nobody asked for were thrown away"),
-        Err(error) => tracing::warn!(%error, "indexes that nobody asked for could not be thrown away"),
+        Ok(indexes) => tracing::info!(indexes, "removed unused indexes"),
+        Err(error) => tracing::warn!(%error, "could not remove unused indexes"),
     }
     let collected = log.collect_blobs().await?;
     log.compact().await?;
@@ -157,7 +139,7 @@ async fn tidy_up(subjects: &Subjects, health: &Health) -> Result<(), LogError> {
         forgotten_jobs = forgotten.jobs,
         freed_blobs = collected.blobs,
         total_bytes = sizes.total_bytes,
-        "the log was tidied up"
+        "log upkeep done"
     );
     Ok(())
 }

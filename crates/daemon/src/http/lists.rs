@@ -12,7 +12,7 @@ use std::time::Duration;
 use axum::body::Bytes;
 use axum::response::Response;
 use eventlog::{ChangesEnd, StreamChanges};
-use jobs::JobMoves;
+use jobs::JobChanges;
 use kernel::{Deadline, Scope};
 use serde::Serialize;
 
@@ -44,7 +44,7 @@ impl Moving for StreamChanges {
     }
 }
 
-impl Moving for JobMoves {
+impl Moving for JobChanges {
     async fn moved(&mut self, silence: Deadline, scope: &Scope) -> Result<(), ChangesEnd> {
         self.next(silence, scope).await
     }

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use eventlog::Sequence;
 use jobs::{
-    Handler, Job, Jobs, NewJob, Outcome, Output, OutputItem, Pool, Priority, Requested, RetryPolicy, State,
-    Verdict, Work,
+    AttemptOutcome, AttemptVerdict, Handler, Job, Jobs, NewJob, Output, OutputItem, Pool, Priority,
+    Requested, RetryPolicy, State, Work,
 };
 use kernel::Scope;
 use plans::{Actor, ApplyRequest, Plan, PlanError, Repair, Run, Unapplied};
@@ -99,13 +99,16 @@ impl FinishHandler {
 
 #[async_trait]
 impl Handler for FinishHandler {
-    async fn run(&self, work: Work) -> Outcome {
+    async fn run(&self, work: Work) -> AttemptOutcome {
         self.kill.reached("Finishing");
         let Ok(payload) = serde_json::from_slice::<FinishPayload>(&work.payload) else {
-            return stopped(Verdict::Hopeless, "what is to be done cannot be read");
+            return stopped(
+                AttemptVerdict::FailedPermanently,
+                "what is to be done cannot be read",
+            );
         };
         let (Some(jobs), Ok(plan)) = (self.watch.jobs(), payload.plan.parse::<PlanId>()) else {
-            return stopped(Verdict::Stopped, "the daemon is stopping");
+            return stopped(AttemptVerdict::Stopped, "the daemon is stopping");
         };
         let finishing = Finishing {
             watch: &self.watch,
@@ -120,9 +123,11 @@ impl Handler for FinishHandler {
         };
         match finishing.run().await {
             Ok(finish) => ended(&finish),
-            Err(Unfinished::Stopped) => stopped(Verdict::Stopped, "it was stopped"),
-            Err(Unfinished::Plan(PlanError::Closing)) => stopped(Verdict::Stopped, "the daemon is stopping"),
-            Err(Unfinished::Plan(error)) => stopped(Verdict::Failed, &chain(&error)),
+            Err(Unfinished::Stopped) => stopped(AttemptVerdict::Stopped, "it was stopped"),
+            Err(Unfinished::Plan(PlanError::Closing)) => {
+                stopped(AttemptVerdict::Stopped, "the daemon is stopping")
+            }
+            Err(Unfinished::Plan(error)) => stopped(AttemptVerdict::Failed, &chain(&error)),
         }
     }
 }
@@ -467,22 +472,22 @@ fn chain(error: &dyn std::error::Error) -> String {
     text
 }
 
-fn ended(finish: &PlanFinish) -> Outcome {
+fn ended(finish: &PlanFinish) -> AttemptOutcome {
     let text = match (finish.outcome, &finish.text) {
         (FinishOutcome::NotApplied, Some(text)) => format!("the plan was not applied: {text}"),
         (FinishOutcome::NotApplied, None) => "the plan was not applied".to_owned(),
         (FinishOutcome::Conflicted, _) => "the plan was not applied: there are conflicts".to_owned(),
         _ => String::new(),
     };
-    Outcome {
-        verdict: Verdict::Succeeded,
+    AttemptOutcome {
+        verdict: AttemptVerdict::Succeeded,
         text,
         result: json!({ FINISH: finish }),
     }
 }
 
-fn stopped(verdict: Verdict, text: &str) -> Outcome {
-    Outcome {
+fn stopped(verdict: AttemptVerdict, text: &str) -> AttemptOutcome {
+    AttemptOutcome {
         verdict,
         text: text.to_owned(),
         result: json!({ FINISH: because("interrupted", Some(text.to_owned())) }),

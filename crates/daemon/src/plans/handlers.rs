@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use jobs::{Handler, Outcome, Verdict, Work};
+use jobs::{AttemptOutcome, AttemptVerdict, Handler, Work};
 use plans::Actor;
 
 use super::checks::{failed, passed, report};
@@ -26,10 +26,10 @@ impl PlannedHandler {
 
 #[async_trait]
 impl Handler for PlannedHandler {
-    async fn run(&self, work: Work) -> Outcome {
+    async fn run(&self, work: Work) -> AttemptOutcome {
         let (job, payload) = (work.job, Arc::clone(&work.payload));
         let outcome = self.commands.run(work, Tool::Shell).await;
-        if outcome.verdict != Verdict::Succeeded {
+        if outcome.verdict != AttemptVerdict::Succeeded {
             let plan = CommandPayload::decode(&payload)
                 .ok()
                 .and_then(|payload| payload.plan_id());
@@ -57,7 +57,7 @@ impl CheckHandler {
 
 #[async_trait]
 impl Handler for CheckHandler {
-    async fn run(&self, work: Work) -> Outcome {
+    async fn run(&self, work: Work) -> AttemptOutcome {
         let job = work.job;
         let by = Actor::from(work.submitted_by.as_str());
         let payload = CommandPayload::decode(&work.payload).ok();
@@ -66,8 +66,8 @@ impl Handler for CheckHandler {
             _ => None,
         });
         let Some((plan, command)) = check else {
-            return Outcome {
-                verdict: Verdict::Hopeless,
+            return AttemptOutcome {
+                verdict: AttemptVerdict::FailedPermanently,
                 text: "this is not a check of a plan".to_owned(),
                 result: serde_json::Value::Null,
             };
@@ -78,16 +78,18 @@ impl Handler for CheckHandler {
             .check_started(plan, Arc::clone(&by), command.clone(), job.to_string())
             .await
         {
-            return Outcome {
-                verdict: Verdict::Failed,
+            return AttemptOutcome {
+                verdict: AttemptVerdict::Failed,
                 text: format!("the check was not run: {error}"),
                 result: serde_json::Value::Null,
             };
         }
         let outcome = self.commands.run(work, Tool::Check).await;
         let end = match outcome.verdict {
-            Verdict::Succeeded => passed(&outcome.result),
-            Verdict::Failed | Verdict::Hopeless | Verdict::Stopped => failed(&outcome.text),
+            AttemptVerdict::Succeeded => passed(&outcome.result),
+            AttemptVerdict::Failed | AttemptVerdict::FailedPermanently | AttemptVerdict::Stopped => {
+                failed(&outcome.text)
+            }
         };
         report(plans, plan, by, command, job, end).await;
         outcome

@@ -121,7 +121,6 @@ fn line_of(record: Record, contents: &mut Contents) -> Result<Option<Line>, LogE
     }))
 }
 
-/// Writes the lines of an archive.
 struct Lines<W: Write> {
     encoder: zstd::stream::write::Encoder<'static, W>,
     hasher: blake3::Hasher,

@@ -153,7 +153,6 @@ fn is_end(end: &EndLine, line: u64, before: &blake3::Hasher) -> bool {
     end.records + 2 == line && end.blake3 == before.finalize().to_string()
 }
 
-/// Reads the lines of an archive.
 struct Lines<R: Read> {
     decoder: BufReader<zstd::stream::read::Decoder<'static, BufReader<R>>>,
     hasher: blake3::Hasher,

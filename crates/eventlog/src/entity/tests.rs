@@ -91,15 +91,20 @@ async fn an_update_is_decided_again_on_the_head_that_conflicted() {
 async fn an_update_gives_up_after_its_tries_with_the_conflict() {
     let (log, _directory) = open();
     Entity::new(1, note("theirs")).save(&log, &[]).await.unwrap();
-    let decided = Cell::new(0);
-    // Each decision is made too late: it claims that there is no such note.
-    let conflict = retry_conflicts(3, async |before| {
-        assert_eq!(before, decided.get());
-        decided.set(decided.get() + 1);
-        Entity::new(1, note("ours")).save(&log, &[]).await
-    });
-    assert!(matches!(conflict.await, Err(CommitError::Conflict { .. })));
-    assert_eq!(decided.get(), 3);
+    let (mut retries, mut tried) = (ConflictRetries::new(3), 0);
+    let conflict = loop {
+        // Each decision is made too late: it claims that there is no such note.
+        let saved = Entity::new(1, note("ours")).save(&log, &[]).await;
+        tried += 1;
+        if !retries.again(&saved) {
+            break saved;
+        }
+    };
+    assert!(matches!(conflict, Err(CommitError::Conflict { .. })));
+    assert_eq!(tried, 3);
+    let refused = Err::<(), _>(CommitError::TooLarge { bytes: 1 });
+    assert!(!ConflictRetries::new(3).again(&refused));
+    assert!(!ConflictRetries::new(3).again(&Ok::<(), CommitError>(())));
 
     let refused = Entity::update_held(&log, 1, None, 1, |_| {
         Ok::<_, NoteError>(Some(Change::new(note("ours"))))

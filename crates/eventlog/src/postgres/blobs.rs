@@ -183,7 +183,6 @@ pub(super) async fn collect_some(mut connection: Pooled, after: &[u8]) -> Result
     step(&freed, next)
 }
 
-/// Drops some abandoned uploads.
 pub(super) async fn collect_some_uploads(connection: Pooled) -> Result<Step<()>, Failure> {
     // The expiry of an upload never changes, so one statement can check and drop.
     let drop_uploads = "

@@ -60,7 +60,6 @@ pub(super) struct Hint {
 }
 
 impl Hint {
-    /// The hint about a stream that was written.
     pub(super) fn written(stream: &StreamId, incarnation: Incarnation, last: Sequence) -> Self {
         let stream = stream.clone();
         Self {
@@ -70,7 +69,6 @@ impl Hint {
         }
     }
 
-    /// The hint about a stream that was removed.
     pub(super) fn removed(stream: &StreamId, incarnation: Incarnation) -> Self {
         Self::written(stream, incarnation.next(), Sequence::START)
     }
@@ -320,7 +318,6 @@ impl Listener {
     }
 }
 
-/// What the listener received.
 enum Received {
     /// These streams have probably changed.
     CurrentPosition(BTreeSet<StreamId>),

@@ -358,7 +358,6 @@ enum State {
 }
 
 impl Pooled {
-    /// The schema that has the tables.
     pub(super) fn schema(&self) -> &str {
         &self.pool.server.schema
     }

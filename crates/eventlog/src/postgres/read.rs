@@ -178,7 +178,6 @@ pub(super) fn sequence(number: i64) -> Result<Sequence, Malformed> {
     unsigned(number).map(Sequence::from_u64)
 }
 
-/// The incarnation of the stream with this number.
 pub(super) fn incarnation(number: i64) -> Result<Incarnation, Malformed> {
     unsigned(number).map(Incarnation::from_u64)
 }

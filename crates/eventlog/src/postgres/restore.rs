@@ -38,19 +38,18 @@ struct Statements {
     stream: Statement,
 }
 
-/// The state of a restore.
 struct Restore<'a> {
     connection: &'a Pooled,
     statements: Statements,
     blobs: HashSet<BlobId>,
-    place: Place,
+    place: RestorePosition,
     waiting: Vec<(i64, Event, Vec<BlobId>)>,
     waiting_bytes: usize,
 }
 
 /// Where the next record belongs.
 #[derive(Clone, Copy)]
-enum Place {
+enum RestorePosition {
     Between,
     /// To the blob of this upload, which has no address yet, before the chunk with this number.
     Chunks {
@@ -99,7 +98,7 @@ async fn fill(
         connection,
         statements: prepare(connection).await?,
         blobs: HashSet::new(),
-        place: Place::Between,
+        place: RestorePosition::Between,
         waiting: Vec::new(),
         waiting_bytes: 0,
     };
@@ -149,23 +148,23 @@ impl Restore<'_> {
     /// Checks that the blob or stream before the next record is complete.
     fn finish_place(&mut self) -> Result<(), Failure<RestoreError>> {
         let is_whole = match self.place {
-            Place::Between => true,
-            Place::Chunks { .. } => false,
-            Place::Stream { next, last, .. } => next == last.next(),
+            RestorePosition::Between => true,
+            RestorePosition::Chunks { .. } => false,
+            RestorePosition::Stream { next, last, .. } => next == last.next(),
         };
-        self.place = Place::Between;
+        self.place = RestorePosition::Between;
         if is_whole { Ok(()) } else { Err(broken()) }
     }
 
     /// The upload of the next chunk, and how many chunks it has.
     async fn upload(&self) -> Result<(i64, u32), Failure<RestoreError>> {
         match self.place {
-            Place::Chunks { upload, next } => Ok((upload, next)),
-            Place::Between => {
+            RestorePosition::Chunks { upload, next } => Ok((upload, next)),
+            RestorePosition::Between => {
                 let row = self.connection.query_one(&self.statements.upload, []).await?;
                 Ok((row.try_get(0)?, 0))
             }
-            Place::Stream { .. } => Err(broken()),
+            RestorePosition::Stream { .. } => Err(broken()),
         }
     }
 
@@ -176,7 +175,7 @@ impl Restore<'_> {
             .execute(&self.statements.chunk, [&upload, &number, &compressed])
             .await?;
         let next = next + 1;
-        self.place = Place::Chunks { upload, next };
+        self.place = RestorePosition::Chunks { upload, next };
         Ok(())
     }
 
@@ -194,7 +193,7 @@ impl Restore<'_> {
                 [&address, &upload, &size_bytes, &stored_bytes, &chunks, &pin],
             )
             .await?;
-        self.place = Place::Between;
+        self.place = RestorePosition::Between;
         Ok(())
     }
 
@@ -224,7 +223,7 @@ impl Restore<'_> {
         let mut references = ReferenceRows::default();
         references.push(stream, 0, &head.blobs);
         references.insert(self.connection).await?;
-        self.place = Place::Stream {
+        self.place = RestorePosition::Stream {
             stream,
             next: first,
             last,
@@ -234,7 +233,7 @@ impl Restore<'_> {
 
     async fn event(&mut self, event: Event, blobs: Vec<BlobId>) -> Result<(), Failure<RestoreError>> {
         self.check_blobs(&blobs)?;
-        let Place::Stream { stream, next, .. } = &mut self.place else {
+        let RestorePosition::Stream { stream, next, .. } = &mut self.place else {
             return Err(broken());
         };
         if event.sequence != *next {

@@ -166,7 +166,6 @@ pub(super) fn begin_to_connect(server: &Server, tasks: &Tasks) -> Opening {
     tasks.run(async move { connect(&to).await })
 }
 
-/// Opens a connection for the pool.
 pub(super) async fn open(server: &Server, tasks: &Tasks) -> Result<Connection, ConnectError> {
     finish(begin_to_connect(server, tasks), server, tasks).await
 }

@@ -129,7 +129,6 @@ fn make(
     Ok((written, events))
 }
 
-/// The incarnation of the stream with this number.
 pub(super) fn incarnation(number: i64) -> Incarnation {
     Incarnation::from_u64(number.unsigned_abs())
 }

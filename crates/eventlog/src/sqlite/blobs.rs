@@ -301,7 +301,6 @@ fn stored(connection: &Connection, number: i64) -> rusqlite::Result<(u32, u64)> 
         .query_row([number], |row| Ok((row.get(0)?, row.get(1)?)))
 }
 
-/// The row of a blob.
 pub(super) fn number_of(connection: &Connection, id: BlobId) -> rusqlite::Result<Option<i64>> {
     connection
         .prepare_cached("SELECT number FROM blobs WHERE id = ?1")?

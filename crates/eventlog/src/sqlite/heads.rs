@@ -16,7 +16,6 @@ pub(super) const HEAD_COLUMNS: &str = "id, kind, status, version, last_sequence,
     FROM blob_references JOIN blobs ON blobs.number = blob
     WHERE stream = streams.number AND sequence = 0)";
 
-/// The head of a stream.
 pub(super) fn head(connection: &Connection, stream: &StreamId) -> rusqlite::Result<Option<StoredHead>> {
     let sql = format!("SELECT {HEAD_COLUMNS} FROM streams WHERE streams.id = ?1");
     connection

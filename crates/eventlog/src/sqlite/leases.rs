@@ -56,7 +56,6 @@ impl Leases {
         Ok(Lease { key, owner, token })
     }
 
-    /// Whether a lease is still held.
     pub(super) fn is_held(&self, lease: &Lease, now: Instant) -> bool {
         self.held
             .get(&lease.key)

@@ -13,7 +13,6 @@ use std::{
 
 use super::open::{beside, wal_path};
 
-/// The mark of an open database file.
 #[derive(Debug)]
 pub(super) struct OpenMark {
     mark: PathBuf,

@@ -45,7 +45,6 @@ fn allocate(wal: &Path) -> io::Result<()> {
     }
 }
 
-/// Whether there is space for content of files.
 pub(super) fn check_content_space(path: &Path) -> Result<(), LogError> {
     // If the free space is unknown, the write itself will find out.
     let Ok(found) = statvfs(path) else {

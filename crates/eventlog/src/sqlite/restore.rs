@@ -16,15 +16,14 @@ use crate::{
 /// The positions of the restored streams, for the tails that wait for them.
 pub(super) type Restored = Vec<(StreamId, Incarnation, Sequence)>;
 
-/// The state of a restore.
 struct Restore<'a> {
     state: &'a mut WriterState,
-    place: Place,
+    place: RestorePosition,
     streams: Restored,
 }
 
 /// Where the next record belongs.
-enum Place {
+enum RestorePosition {
     Between,
     /// To the chunks of the blob in this row, before the chunk with this number.
     Chunks {
@@ -58,7 +57,7 @@ pub(super) fn restore(
     }
     let mut restore = Restore {
         state,
-        place: Place::Between,
+        place: RestorePosition::Between,
         streams: Vec::new(),
     };
     while let Some(record) = block_on(records.recv()) {
@@ -86,11 +85,11 @@ impl Restore<'_> {
     /// Checks that the blob or stream before the next record is complete.
     fn finish_place(&mut self) -> Result<(), RestoreError> {
         let is_whole = match self.place {
-            Place::Between => true,
-            Place::Chunks { .. } => false,
-            Place::Stream { next, last, .. } => next == last.next(),
+            RestorePosition::Between => true,
+            RestorePosition::Chunks { .. } => false,
+            RestorePosition::Stream { next, last, .. } => next == last.next(),
         };
-        self.place = Place::Between;
+        self.place = RestorePosition::Between;
         if is_whole {
             Ok(())
         } else {
@@ -100,27 +99,27 @@ impl Restore<'_> {
 
     fn chunk(&mut self, compressed: &[u8]) -> Result<(), RestoreError> {
         let (row, next) = match self.place {
-            Place::Chunks { row, next } => (row, next),
-            Place::Between => (self.new_blob()?, 0),
-            Place::Stream { .. } => return Err(RestoreError::Broken),
+            RestorePosition::Chunks { row, next } => (row, next),
+            RestorePosition::Between => (self.new_blob()?, 0),
+            RestorePosition::Stream { .. } => return Err(RestoreError::Broken),
         };
         blobs::insert_chunk(&self.state.connection, row, next, compressed).map_err(failed)?;
-        self.place = Place::Chunks { row, next: next + 1 };
+        self.place = RestorePosition::Chunks { row, next: next + 1 };
         Ok(())
     }
 
     fn blob(&mut self, id: BlobId, info: BlobInfo) -> Result<(), RestoreError> {
         let (row, chunks) = match self.place {
-            Place::Chunks { row, next } => (row, next),
+            RestorePosition::Chunks { row, next } => (row, next),
             // An empty blob has no chunks.
-            Place::Between => (self.new_blob()?, 0),
-            Place::Stream { .. } => return Err(RestoreError::Broken),
+            RestorePosition::Between => (self.new_blob()?, 0),
+            RestorePosition::Stream { .. } => return Err(RestoreError::Broken),
         };
         if chunks != info.chunks {
             return Err(RestoreError::Broken);
         }
         blobs::name(&self.state.connection, row, id, info).map_err(failed)?;
-        self.place = Place::Between;
+        self.place = RestorePosition::Between;
         Ok(())
     }
 
@@ -148,7 +147,7 @@ impl Restore<'_> {
         let version = self.state.next_version();
         let row = apply::insert_stream(&self.state.connection, &id, head, version, (first, last))
             .map_err(failed)?;
-        self.place = Place::Stream {
+        self.place = RestorePosition::Stream {
             row,
             next: first,
             last,
@@ -160,7 +159,7 @@ impl Restore<'_> {
 
     fn event(&mut self, event: &Event, blobs: &[BlobId]) -> Result<(), RestoreError> {
         self.check_blobs(blobs)?;
-        let Place::Stream { row, next, .. } = &mut self.place else {
+        let RestorePosition::Stream { row, next, .. } = &mut self.place else {
             return Err(RestoreError::Broken);
         };
         if event.sequence != *next {

@@ -142,7 +142,6 @@ pub(super) fn trim_stream(
     Ok(Some(Trimmed { events, first }))
 }
 
-/// What was dropped from a stream.
 pub(super) struct Dropped {
     events: u64,
     bytes: u64,

@@ -34,7 +34,6 @@ pub(super) struct CachedStream {
     pub(super) blobs: HeadBlobs,
 }
 
-/// Whether a head refers to blobs.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum HeadBlobs {
     None,
@@ -90,7 +89,6 @@ impl StreamCache {
         found.optional()
     }
 
-    /// Caches a stream as it was just written.
     pub(super) fn remember(&mut self, stream: &StreamId, written: CachedStream) {
         if let Some(before) = self.streams.get_mut(stream) {
             *before = written;
@@ -125,7 +123,6 @@ impl StreamCache {
         self.rolled_back.push_back(versions);
     }
 
-    /// Whether a version was assigned and then rolled back.
     pub(super) fn was_rolled_back(&self, version: Version) -> bool {
         self.rolled_back
             .iter()

@@ -162,7 +162,6 @@ impl Dispatcher {
         }
     }
 
-    /// Releases the jobs that were claimed ahead.
     pub(super) fn release_ahead(&mut self) {
         self.ahead = ByPool::default();
         let now = self.parts.wall.now();

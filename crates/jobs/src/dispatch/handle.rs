@@ -6,7 +6,6 @@ use protocol::{JobId, JobState};
 
 use super::{ClaimGate, Dispatcher, InFlightCommit, LEASE_LOST, Lane, PendingChange, attempts};
 use crate::attempt::StopReason;
-use crate::history;
 use crate::job::{Job, State};
 use crate::message::Message;
 use crate::queue::DependencyEnd;
@@ -107,7 +106,7 @@ impl Dispatcher {
         };
         self.parts.tasks.spawn("job-dependencies", async move {
             for id in ids {
-                let state = match history::read(&log, id).await {
+                let state = match Job::read(&log, id).await {
                     Ok(job) => job.map(|job| job.record.state.name()),
                     // It is read again with the next scan, or when it ends here.
                     Err(error) => {
@@ -241,7 +240,6 @@ impl Dispatcher {
         self.todo.push_back(PendingChange { job, change });
     }
 
-    /// Removes a job from the queue.
     pub(super) fn forget_queued(&mut self, id: JobId) -> Option<Box<Job>> {
         self.queue.remove(id);
         self.queued.remove(&id)

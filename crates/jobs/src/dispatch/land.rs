@@ -20,7 +20,6 @@ use crate::{
 };
 
 impl Dispatcher {
-    /// Handles the answer to a commit.
     pub(super) fn land(&mut self, batch: Batch, answer: Result<Vec<Committed>, CommitError>) {
         match answer {
             Ok(committed) => self.made(batch, &committed),
@@ -49,11 +48,8 @@ impl Dispatcher {
             self.lanes.put(name, Lane { version, running }, &mut self.queue);
         }
         for (item, committed) in batch.items.into_iter().zip(of_jobs) {
-            let job = Job {
-                id: item.job.id,
-                version: committed.version,
-                record: item.next,
-            };
+            let mut job = Job::new(item.job.id, item.next);
+            job.committed(*committed);
             match item.kind {
                 ItemKind::Claim(_) => self.claimed(job),
                 ItemKind::Change(change) => self.changed(job, &change),
@@ -105,7 +101,6 @@ impl Dispatcher {
         matches!(&job.record.state, State::Running { attempt } if attempt.worker == worker)
     }
 
-    /// A change of a job was made.
     fn changed(&mut self, job: Job, change: &Change) {
         self.running.remove(&job.id);
         match (job.record.state.name(), change) {
@@ -151,7 +146,7 @@ impl Dispatcher {
         };
         let Item { job, kind, .. } = batch.items.remove(place);
         self.unplan(batch);
-        let actual = actual.and_then(|stored| history::readable(&self.parts.log, stored));
+        let actual = actual.and_then(|stored| Job::of_head(&self.parts.log, stored).ok());
         match (kind, actual) {
             (ItemKind::Claim(entry), actual) => {
                 self.counts.lost_claims += 1;

@@ -68,10 +68,8 @@ const EXPIRED_AT_ONCE: usize = 128;
 /// them.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(500);
 
-/// The text of a job whose worker has lost its lease.
 const LEASE_LOST: &str = "its worker has lost its lease";
 
-/// What the dispatcher needs.
 #[derive(Debug)]
 pub(crate) struct DispatcherParts {
     pub(crate) log: Log,
@@ -140,7 +138,6 @@ struct PendingChange {
     change: Change,
 }
 
-/// A commit in flight.
 struct InFlightCommit {
     batch: Batch,
     answer: BoxFuture<'static, Result<Vec<Committed>, CommitError>>,
@@ -152,14 +149,12 @@ struct Renewal {
     answer: BoxFuture<'static, Result<Lease, LeaseError>>,
 }
 
-/// Whether jobs are claimed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum ClaimGate {
     Open,
     Closed,
 }
 
-/// What wakes the dispatcher.
 enum WakeReason {
     Landed(Result<Vec<Committed>, CommitError>),
     Leased(Result<Lease, LeaseError>),

@@ -10,7 +10,6 @@ use protocol::{JobId, JobIfInterrupted, JobState};
 
 use super::{ClaimGate, Dispatcher, InFlightCommit, PendingChange};
 use crate::{
-    history,
     job::{Job, Pool, Record, State},
     queue::Entry,
     state::{self, Change, Refused, Step},
@@ -33,7 +32,6 @@ pub(super) struct Batch {
 
 /// One job in a commit.
 pub(super) struct Item {
-    /// The job as it was seen.
     pub(super) job: Job,
     /// The job once the commit is made.
     pub(super) next: Record,
@@ -51,7 +49,6 @@ impl Batch {
         self.items.iter().any(|item| item.job.id == id)
     }
 
-    /// Whether it claims this job.
     pub(super) fn claims(&self, id: JobId) -> bool {
         let is_claim = |item: &Item| item.job.id == id && matches!(item.kind, ItemKind::Claim(_));
         self.items.iter().any(is_claim)
@@ -214,19 +211,11 @@ impl Dispatcher {
     }
 
     fn add(&mut self, draft: &mut Draft, job: Job, step: Step, kind: ItemKind) {
-        let encoded =
-            history::head(&step.record).and_then(|head| Ok((head, history::new_events(&step.happenings)?)));
-        let (head, events) = match encoded {
-            Ok(encoded) => encoded,
+        match job.write_record(&step.record, &step.happenings) {
+            Ok(write) => draft.writes.push(write),
             // Its payload could be stored, so this is a bug. The job stays as it is.
             Err(error) => return tracing::error!(%error, job = %job.id, "could not encode a change of a job"),
-        };
-        draft.writes.push(Write {
-            stream: history::job_stream(job.id),
-            expected: job.version,
-            head: Some(head),
-            events,
-        });
+        }
         if let Some(lane) = &job.record.facts.lane {
             let was = matches!(job.record.state, State::Running { .. });
             let is = matches!(step.record.state, State::Running { .. });

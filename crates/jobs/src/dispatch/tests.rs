@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, num::NonZeroU16, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use eventlog::{Commit, Log, SqliteOptions, Version, Write};
+use eventlog::{Log, SqliteOptions, Version};
 use kernel::{CancellationToken, Cause, Slot, SystemClock};
 use process::Tasks;
 use protocol::{JobId, JobState};
@@ -15,8 +15,7 @@ use super::{Dispatcher, DispatcherParts, Lane};
 use crate::{
     answers::{Counts, Submitted},
     attempt::Payload,
-    handler::{Handler, Outcome, Verdict, Work},
-    history,
+    handler::{AttemptOutcome, AttemptVerdict, Handler, Work},
     job::{Job, NewJob},
     message::Message,
     recover::JobScan,
@@ -38,12 +37,12 @@ struct Gate {
 
 #[async_trait]
 impl Handler for Gate {
-    async fn run(&self, work: Work) -> Outcome {
+    async fn run(&self, work: Work) -> AttemptOutcome {
         let opened = self.opened.scope();
         self.begun.send(work.job).await.unwrap();
         drop(opened.wait().await);
-        Outcome {
-            verdict: Verdict::Succeeded,
+        AttemptOutcome {
+            verdict: AttemptVerdict::Succeeded,
             text: String::new(),
             result: Value::Null,
         }
@@ -194,7 +193,7 @@ async fn a_job_that_a_scan_finds_before_its_submission_is_heard_is_begun_once() 
     }
     assert_eq!(later, [second.id]);
     for id in [first.id, second.id] {
-        let job = history::read(&log, id).await.unwrap().unwrap();
+        let job = Job::read(&log, id).await.unwrap().unwrap();
         let (state, attempts) = (job.record.state.name(), job.record.attempts);
         assert_eq!((state, attempts), (JobState::Succeeded, 1));
     }
@@ -221,9 +220,9 @@ async fn a_job_that_is_queued_again_while_it_is_found_to_be_dead_runs_once() {
             now: wall.now(),
         };
         let running = Job {
-            id: queued.id,
             version: Version::from_u64(queued.version.get() - 1),
             record: state::apply(&queued.record, claim).unwrap().record,
+            ..queued.clone()
         };
         dispatcher.restore(JobScan {
             dead: vec![running],
@@ -239,7 +238,7 @@ async fn a_job_that_is_queued_again_while_it_is_found_to_be_dead_runs_once() {
         let (answer, idle) = oneshot::channel();
         inbox.send(Message::Idle { answer }).await.unwrap();
         idle.await.unwrap();
-        let job = history::read(&log, queued.id).await.unwrap().unwrap();
+        let job = Job::read(&log, queued.id).await.unwrap().unwrap();
         let (state, attempts) = (job.record.state.name(), job.record.attempts);
         assert_eq!((state, attempts), (JobState::Succeeded, 1));
     }
@@ -258,25 +257,14 @@ async fn a_job_that_is_found_to_be_dead_twice_runs_once() {
         tasks,
         _directory,
     } = stage();
-    let (submitted, _) = submitted(&log, &wall).await;
+    let (mut running, _) = submitted(&log, &wall).await;
     let claim = Change::Claim {
         worker: dispatcher.parts.identity.worker(),
         now: wall.now(),
     };
-    let mut record = state::apply(&submitted.record, claim).unwrap().record;
-    record.facts.if_interrupted = protocol::JobIfInterrupted::Repeat;
-    let write = Write {
-        stream: history::job_stream(submitted.id),
-        expected: submitted.version,
-        head: Some(history::head(&record).unwrap()),
-        events: Vec::new(),
-    };
-    let committed = log.commit(Commit::one(write)).await.unwrap();
-    let running = Job {
-        id: submitted.id,
-        version: committed[0].version,
-        record,
-    };
+    running.record = state::apply(&running.record, claim).unwrap().record;
+    running.record.facts.if_interrupted = protocol::JobIfInterrupted::Repeat;
+    running.save(&log, &[]).await.unwrap();
     dispatcher.restore(JobScan {
         dead: vec![running.clone(), running.clone()],
         ..JobScan::default()
@@ -294,7 +282,7 @@ async fn a_job_that_is_found_to_be_dead_twice_runs_once() {
     let (answer, idle) = oneshot::channel();
     inbox.send(Message::Idle { answer }).await.unwrap();
     idle.await.unwrap();
-    let job = history::read(&log, running.id).await.unwrap().unwrap();
+    let job = Job::read(&log, running.id).await.unwrap().unwrap();
     let (state, attempts) = (job.record.state.name(), job.record.attempts);
     assert_eq!((state, attempts), (JobState::Succeeded, 2));
 }

@@ -41,7 +41,6 @@ pub(super) enum Due {
 pub(super) struct Batch {
     /// The events to append.
     pub(super) drafts: Vec<Draft>,
-    /// The resulting summary of the output.
     pub(super) summary: OutputSummary,
 }
 
@@ -52,7 +51,6 @@ enum BufferState {
     Finished,
 }
 
-/// The output of an attempt.
 #[derive(Debug)]
 pub(super) struct OutputBuffer {
     limit_bytes: u64,
@@ -112,7 +110,6 @@ impl OutputBuffer {
         buffer
     }
 
-    /// Adds the next bytes of a channel.
     pub(super) fn take(&mut self, channel: JobChannel, bytes: &[u8]) {
         let Some(channel_state) = self.channel_state(channel) else {
             return self.drafts.push(Draft::Piece(channel, bytes.to_vec()));
@@ -124,7 +121,6 @@ impl OutputBuffer {
         }
     }
 
-    /// Adds progress.
     pub(super) fn progress(&mut self, mut progress: JobProgress) {
         if progress.text.len() > PROGRESS_TEXT_BYTES {
             let end = characters::whole(&progress.text.as_bytes()[..PROGRESS_TEXT_BYTES]);
@@ -173,7 +169,6 @@ impl OutputBuffer {
         }
     }
 
-    /// What to write now.
     pub(super) fn batch(&mut self, now: Instant) -> Batch {
         let mut drafts = mem::take(&mut self.drafts);
         let may_tell = self

@@ -27,7 +27,6 @@ pub struct Output {
     shared: Arc<OutputShared>,
 }
 
-/// What an output needs.
 #[derive(Clone, Debug)]
 pub(crate) struct OutputOptions {
     /// Stores the output.
@@ -36,9 +35,7 @@ pub(crate) struct OutputOptions {
     pub(crate) lease: Option<Lease>,
     /// Cancelled when the lease is lost. Until then, the writer waits for the log during an outage.
     pub(crate) lease_scope: Scope,
-    /// The job.
     pub(crate) job: JobId,
-    /// The attempt of the job.
     pub(crate) attempt: u32,
     /// How much output of the job is kept.
     pub(crate) limit_bytes: u64,
@@ -81,7 +78,6 @@ enum OutputStage {
     Finished,
 }
 
-/// The queue to the writer.
 #[derive(Clone, Debug)]
 struct Queue {
     messages: mpsc::Sender<Message>,

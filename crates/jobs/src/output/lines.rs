@@ -18,7 +18,6 @@ pub(super) enum LinePart<'a> {
     Progress(JobProgress),
 }
 
-/// The position in the current line.
 #[derive(Debug, Default)]
 enum LinePosition {
     /// Before the first byte of a line.
@@ -30,7 +29,6 @@ enum LinePosition {
     Held(Vec<u8>),
 }
 
-/// The lines of one channel.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
     position: LinePosition,
@@ -84,7 +82,6 @@ impl Lines {
     }
 }
 
-/// Whether a line with this start may still be a progress line.
 fn may_speak_of_progress(line: &[u8]) -> bool {
     let begins = line.starts_with(MARK) || MARK.starts_with(line);
     begins && line.len() <= LINE_LIMIT_BYTES

@@ -66,7 +66,6 @@ pub(crate) fn unreadable_output(body: &[u8]) -> Option<serde_json::Error> {
     serde_json::from_slice::<OutputHead>(body).err()
 }
 
-/// An event to append.
 pub(super) fn event(draft: Draft) -> Result<NewEvent, LogError> {
     let (kind, body) = match draft {
         Draft::Piece(channel, bytes) => (channel.as_str(), Arc::from(bytes)),

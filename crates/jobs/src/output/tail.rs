@@ -90,7 +90,6 @@ enum DeliveredEvents {
     Settled,
 }
 
-/// The job has changed.
 #[derive(Debug)]
 struct JobChange {
     tail: Box<Tail>,
@@ -223,7 +222,7 @@ impl OutputTail {
         };
         let (head, page, summary) = tokio::try_join!(self.log.head(&job_stream), self.read(), summary)?;
         let head = head.ok_or(FollowEnd::NotFound)?;
-        let job = history::job(self.id, &head).map_err(|error| LogError::Corrupt(Arc::new(error)))?;
+        let job = Job::decode(&head).map_err(|error| LogError::Corrupt(Arc::new(error)))?;
         self.is_queued = matches!(job.record.state, State::Queued { .. });
         if !job.record.state.is_terminal() {
             let known = match &mut self.job {

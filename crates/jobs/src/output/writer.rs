@@ -31,7 +31,6 @@ const UNSETTLED_BYTES: usize = 1024 * 1024;
 /// for safety. No earlier attempt should still be writing then.
 const TAKE_OVER_TRIES: usize = 3;
 
-/// Messages to the writer.
 #[derive(Debug)]
 pub(super) enum Message {
     /// The next bytes of a channel.

@@ -22,22 +22,22 @@ pub(super) fn id(number: usize) -> JobId {
 
 /// A job that has waited since 1970.
 pub(super) fn job(number: usize, version: Version) -> Job {
-    Job {
-        id: id(number),
-        version,
-        record: Record {
-            facts: NewJob::new("command", "test", Vec::new(), "me").facts,
-            submitted_at: UnixMs(0),
-            attempts: 0,
-            failures: 0,
-            interruptions: 0,
-            cancel: None,
-            state: State::Queued {
-                since: UnixMs(0),
-                not_before: None,
-                last: None,
-            },
+    let record = Record {
+        facts: NewJob::new("command", "test", Vec::new(), "me").facts,
+        submitted_at: UnixMs(0),
+        attempts: 0,
+        failures: 0,
+        interruptions: 0,
+        cancel: None,
+        state: State::Queued {
+            since: UnixMs(0),
+            not_before: None,
+            last: None,
         },
+    };
+    Job {
+        version,
+        ..Job::new(id(number), record)
     }
 }
 

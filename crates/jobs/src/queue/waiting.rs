@@ -204,7 +204,6 @@ impl Queue {
         failing
     }
 
-    /// The jobs that queued ones wait for.
     pub(crate) fn waits_for(&self) -> impl Iterator<Item = JobId> + '_ {
         self.dependents.keys().copied()
     }
@@ -214,7 +213,6 @@ impl Queue {
         Pool::ALL.into_iter().flat_map(|pool| self.ready[pool].full())
     }
 
-    /// Whether a queued job waits for this one.
     #[cfg(test)]
     pub(crate) fn is_waited_for(&self, id: JobId) -> bool {
         self.dependents.contains_key(&id)

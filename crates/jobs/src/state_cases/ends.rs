@@ -145,7 +145,7 @@ fn ends_of_attempts() {
         ),
         (
             running(),
-            End::Hopeless,
+            End::FailedPermanently,
             fails(failed(running(), 1), attempt_failed, ours()),
         ),
         (
@@ -190,7 +190,7 @@ fn ends_of_attempts() {
         ),
         (
             wished(running()),
-            End::Hopeless,
+            End::FailedPermanently,
             is_cancelled(failed(wished(running()), 1)),
         ),
         (

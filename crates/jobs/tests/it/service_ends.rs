@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use eventlog::{Fault, Faults, Sequence};
-use jobs::{Ending, FailReason, Job, OutputItem, RetryPolicy, State, UnixMs, Verdict};
+use jobs::{AttemptVerdict, Ending, FailReason, Job, OutputItem, RetryPolicy, State, UnixMs};
 use kernel::CancellationToken;
 use protocol::{JobChannel, JobId, JobState};
 
@@ -199,7 +199,7 @@ async fn a_cancelled_attempt_that_fails_is_not_tried_again() {
     let id = submit(jobs, new).await;
     let run = stage.board.run(id, 1).await;
     jobs.cancel(id, by_a_test()).await.unwrap();
-    run.order(Order::End(Verdict::Failed));
+    run.order(Order::End(AttemptVerdict::Failed));
     assert_eq!(ended(jobs, id).await.record.state.name(), JobState::Cancelled);
     assert_eq!(stage.board.runs_of(id).len(), 1);
 }
@@ -208,8 +208,8 @@ async fn a_cancelled_attempt_that_fails_is_not_tried_again() {
 async fn a_wish_that_the_worker_has_not_heard_of_is_honoured_by_the_commit() {
     // What the handler does, and what becomes of the job.
     for (verdict, expected) in [
-        (Verdict::Succeeded, JobState::Succeeded),
-        (Verdict::Failed, JobState::Cancelled),
+        (AttemptVerdict::Succeeded, JobState::Succeeded),
+        (AttemptVerdict::Failed, JobState::Cancelled),
     ] {
         let stage = Stage::in_real_time();
         let daemon = stage.alone(1).await;
@@ -243,7 +243,7 @@ async fn what_an_attempt_says_stands_beside_the_job_and_does_not_move_it() {
     })
     .await;
     assert_eq!(get(jobs, id).await, before);
-    run.order(Order::End(Verdict::Succeeded));
+    run.order(Order::End(AttemptVerdict::Succeeded));
     let after = ended(jobs, id).await;
     // Nobody listens any more.
     output.progress(progress(8)).await.unwrap_err();
@@ -271,7 +271,7 @@ async fn an_end_that_another_attempt_was_faster_with_is_refused() {
     })
     .await
     .unwrap();
-    run.order(Order::End(Verdict::Succeeded));
+    run.order(Order::End(AttemptVerdict::Succeeded));
     until("it is refused", || async {
         (jobs.counts().fenced == 1).then_some(())
     })
@@ -303,7 +303,7 @@ async fn a_claim_whose_answer_was_lost_is_taken_up_and_a_wish_in_it_is_honoured(
         let run = stage.board.run(other, 1).await;
         let mut sample = attempt(&get(jobs, other).await).clone();
         sample.number = 1;
-        run.order(Order::End(Verdict::Succeeded));
+        run.order(Order::End(AttemptVerdict::Succeeded));
         ended(jobs, other).await;
 
         let mut new = job("a job", Script::Ordered);
@@ -323,7 +323,11 @@ async fn a_claim_whose_answer_was_lost_is_taken_up_and_a_wish_in_it_is_honoured(
         stage.pass(Duration::from_secs(1));
         match wish {
             Wish::None => {
-                stage.board.run(id, 1).await.order(Order::End(Verdict::Succeeded));
+                stage
+                    .board
+                    .run(id, 1)
+                    .await
+                    .order(Order::End(AttemptVerdict::Succeeded));
                 assert_eq!(ended(jobs, id).await.record.state.name(), JobState::Succeeded);
             }
             Wish::Cancel => {
@@ -369,7 +373,7 @@ async fn a_job_that_succeeded_without_its_output_says_so() {
             (faults.happened(fault) > 0).then_some(())
         })
         .await;
-        run.order(Order::End(Verdict::Succeeded));
+        run.order(Order::End(AttemptVerdict::Succeeded));
         let ended = ended(&daemon.jobs, id).await;
         let State::Succeeded { ending } = &ended.record.state else {
             panic!("it has not succeeded: {ended:?}");
@@ -404,7 +408,7 @@ async fn output_that_was_taken_back_is_written_again() {
             })
             .await;
         }
-        run.order(Order::End(Verdict::Succeeded));
+        run.order(Order::End(AttemptVerdict::Succeeded));
         let ended = ended(&daemon.jobs, id).await;
         let State::Succeeded { ending } = &ended.record.state else {
             panic!("it has not succeeded: {ended:?}");
@@ -439,7 +443,7 @@ async fn an_outage_costs_no_output_and_doubles_none() {
         })
         .await;
         output.write(JobChannel::Stdout, b"last words").await.unwrap();
-        run.order(Order::End(Verdict::Succeeded));
+        run.order(Order::End(AttemptVerdict::Succeeded));
         let ended = ended(&daemon.jobs, id).await;
         let State::Succeeded { ending } = &ended.record.state else {
             panic!("it has not succeeded: {ended:?}");

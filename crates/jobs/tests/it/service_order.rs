@@ -3,7 +3,7 @@
 use std::{num::NonZeroU16, time::Duration};
 
 use eventlog::{Fault, Faults};
-use jobs::{AGEING_MS, FailReason, Jobs, Lane, ListQuery, Pool, Priority, State, Verdict, WaitingFor};
+use jobs::{AGEING_MS, AttemptVerdict, FailReason, Jobs, Lane, ListQuery, Pool, Priority, State, WaitingFor};
 use protocol::{JobId, JobIfInterrupted, JobState};
 
 use crate::{
@@ -54,7 +54,7 @@ async fn the_first_is_who_matters_most_and_among_equals_who_came_first() {
         }
     }
     queued(jobs, 5).await;
-    run.order(Order::End(Verdict::Succeeded));
+    run.order(Order::End(AttemptVerdict::Succeeded));
     ended(jobs, last).await;
     assert_eq!(
         titles(&stage.board),
@@ -82,7 +82,7 @@ async fn waiting_counts_so_that_nobody_waits_for_ever() {
         });
         let important = submit(jobs, important).await;
         queued(jobs, 2).await;
-        run.order(Order::End(Verdict::Succeeded));
+        run.order(Order::End(AttemptVerdict::Succeeded));
         ended(jobs, old).await;
         ended(jobs, important).await;
         assert_eq!(titles(&stage.board), expected, "with a lead of {lead:?}");
@@ -148,7 +148,7 @@ async fn a_lane_never_runs_more_than_its_limit_and_holds_up_nobody_else() {
             .board
             .run(ids[done], 1)
             .await
-            .order(Order::End(Verdict::Succeeded));
+            .order(Order::End(AttemptVerdict::Succeeded));
         ended(jobs, ids[done]).await;
     }
     // Two of the lane, and the one outside.
@@ -181,14 +181,14 @@ async fn a_job_starts_when_everything_has_succeeded_that_it_waits_for() {
         .board
         .run(one, 1)
         .await
-        .order(Order::End(Verdict::Succeeded));
+        .order(Order::End(AttemptVerdict::Succeeded));
     until("the first one counts", || waits_for(vec![two])).await;
     assert_eq!(history(jobs, after).await, ["submitted"]);
     stage
         .board
         .run(two, 1)
         .await
-        .order(Order::End(Verdict::Succeeded));
+        .order(Order::End(AttemptVerdict::Succeeded));
     ended(jobs, next).await;
     assert_eq!(titles(&stage.board)[3..], ["after", "after after"]);
 }
@@ -207,7 +207,7 @@ async fn a_job_fails_when_what_it_waits_for_does_not_succeed() {
         .board
         .run(failing, 1)
         .await
-        .order(Order::End(Verdict::Failed));
+        .order(Order::End(AttemptVerdict::Failed));
     ended(jobs, failing).await;
     let after_failed_before = submit(jobs, after(failing)).await;
 
@@ -263,7 +263,7 @@ async fn how_many_run_at_once_can_be_changed_while_they_run() {
             .board
             .run(*id, 1)
             .await
-            .order(Order::End(Verdict::Succeeded));
+            .order(Order::End(AttemptVerdict::Succeeded));
         ended(jobs, *id).await;
     }
     // One still runs, and that is as many as may.
@@ -276,7 +276,7 @@ async fn how_many_run_at_once_can_be_changed_while_they_run() {
         .board
         .run(ids[2], 1)
         .await
-        .order(Order::End(Verdict::Succeeded));
+        .order(Order::End(AttemptVerdict::Succeeded));
     ended(jobs, ids[2]).await;
     assert_eq!(
         jobs.waiting_for(ids[3]).await,
@@ -290,7 +290,7 @@ async fn how_many_run_at_once_can_be_changed_while_they_run() {
             .board
             .run(*id, 1)
             .await
-            .order(Order::End(Verdict::Succeeded));
+            .order(Order::End(AttemptVerdict::Succeeded));
         ended(jobs, *id).await;
     }
     counted(jobs, |counts| (counts.queued, counts.max_workers) == (0, 4)).await;
@@ -344,7 +344,7 @@ async fn what_was_claimed_before_its_turn_is_cancelled_at_once() {
         .board
         .run(long, 1)
         .await
-        .order(Order::End(Verdict::Succeeded));
+        .order(Order::End(AttemptVerdict::Succeeded));
     ended(jobs, ahead[0]).await;
     ended(jobs, ahead[2]).await;
     assert_eq!(titles(&stage.board), ["short", "long", "ahead 0", "ahead 2"]);
@@ -373,7 +373,7 @@ async fn what_was_claimed_before_its_turn_is_given_back_when_nothing_more_may_st
             .board
             .run(long, 1)
             .await
-            .order(Order::End(Verdict::Succeeded));
+            .order(Order::End(AttemptVerdict::Succeeded));
         ended(jobs, long).await;
         assert_eq!(titles(&stage.board), ["short", "long"]);
     }
@@ -391,7 +391,7 @@ async fn a_crash_puts_what_was_claimed_before_its_turn_back() {
         .board
         .run(long, 2)
         .await
-        .order(Order::End(Verdict::Succeeded));
+        .order(Order::End(AttemptVerdict::Succeeded));
     within("all are done", async {
         for id in ahead.iter().chain([&long]) {
             let job = ended(jobs, *id).await;
@@ -436,7 +436,7 @@ async fn what_somebody_works_with_takes_no_worker_and_waits_for_none() {
             .board
             .run(agent, 1)
             .await
-            .order(Order::End(Verdict::Succeeded));
+            .order(Order::End(AttemptVerdict::Succeeded));
         ended(jobs, agent).await;
     }
 }

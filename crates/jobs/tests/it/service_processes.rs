@@ -9,7 +9,7 @@ use std::{
 };
 
 use eventlog::{Log, PostgresOptions};
-use jobs::{Sharing, Verdict};
+use jobs::{AttemptVerdict, Sharing};
 use kernel::SystemClock;
 use protocol::{HomeId, JobIfInterrupted, JobState};
 
@@ -95,7 +95,7 @@ async fn what_a_killed_process_had_is_taken_over_by_another_one() {
         .board
         .run(again, 1)
         .await
-        .order(Order::End(Verdict::Succeeded));
+        .order(Order::End(AttemptVerdict::Succeeded));
     ended(jobs, again).await;
     assert_eq!(
         history(jobs, once).await,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use jobs::{FailReason, NewJob, State, SubmitError, Verdict};
+use jobs::{AttemptVerdict, FailReason, NewJob, State, SubmitError};
 use kernel::{Deadline, SystemClock};
 use protocol::{JobId, JobIfInterrupted, JobState};
 
@@ -102,7 +102,7 @@ async fn after_a_crash_nothing_is_said_to_run_that_does_not() {
         .board
         .run(again, 2)
         .await
-        .order(Order::End(Verdict::Succeeded));
+        .order(Order::End(AttemptVerdict::Succeeded));
     assert_eq!(
         ended(jobs, waiting).await.record.state.name(),
         JobState::Succeeded
@@ -154,7 +154,7 @@ async fn a_drain_waits_for_what_runs_and_starts_nothing_more() {
     })
     .await;
     assert!(!draining.is_finished());
-    run.order(Order::End(Verdict::Succeeded));
+    run.order(Order::End(AttemptVerdict::Succeeded));
     within("it is drained", draining).await.unwrap();
     assert_eq!(get(&jobs, running).await.record.state.name(), JobState::Succeeded);
     assert_eq!(get(&jobs, waiting).await.record.state.name(), JobState::Queued);
@@ -178,7 +178,7 @@ async fn what_is_not_done_in_time_is_stopped_and_given_back() {
     let run = stage.board.run(done, 1).await;
     let finisher = tokio::spawn(async move {
         run.scope.wait().await;
-        run.order(Order::End(Verdict::Succeeded));
+        run.order(Order::End(AttemptVerdict::Succeeded));
     });
     drain(&daemon, now()).await;
     finisher.await.unwrap();
@@ -225,7 +225,7 @@ async fn what_runs_when_the_last_handle_is_dropped_is_written_down() {
     // The first commit of the end is refused, and there must be somebody to make the second one.
     rival_cancel(&stage.log, &get(&daemon.jobs, id).await).await;
     let runtime = daemon.leave();
-    run.order(Order::End(Verdict::Succeeded));
+    run.order(Order::End(AttemptVerdict::Succeeded));
     until("its end is written", || async {
         let head = stage.log.head(&stream(id)).await.unwrap().unwrap().head;
         (&*head.status == "succeeded").then_some(())

@@ -3,7 +3,9 @@
 use std::{num::NonZeroU16, time::Duration};
 
 use eventlog::{Fault, Faults, LeaseError};
-use jobs::{FailReason, GcPolicy, Jobs, Lane, NewJob, Priority, Sharing, State, Verdict, WaitingFor, Worker};
+use jobs::{
+    AttemptVerdict, FailReason, GcPolicy, Jobs, Lane, NewJob, Priority, Sharing, State, WaitingFor, Worker,
+};
 use protocol::{JobId, JobIfInterrupted, JobState};
 
 use crate::{
@@ -81,7 +83,7 @@ async fn two_that_claim_at_once_run_it_once() {
             (one.queued + other.queued == 0).then_some(())
         })
         .await;
-        run.order(Order::End(Verdict::Succeeded));
+        run.order(Order::End(AttemptVerdict::Succeeded));
         ended(&one.jobs, id).await;
         assert_eq!(stage.board.shown().runs.len(), 1, "in round {round}");
         assert_eq!(
@@ -174,7 +176,7 @@ async fn the_jobs_of_a_daemon_that_lives_are_left_alone() {
         ended(&other.jobs, look).await;
     }
     assert!(!run.scope.is_cancelled());
-    run.order(Order::End(Verdict::Succeeded));
+    run.order(Order::End(AttemptVerdict::Succeeded));
     in_state(&one.jobs, id, JobState::Succeeded).await;
     assert_eq!(
         history(&one.jobs, id).await,
@@ -211,7 +213,7 @@ async fn what_a_killed_daemon_had_is_taken_over_when_its_lease_is_over() {
         .board
         .run(again, 2)
         .await
-        .order(Order::End(Verdict::Succeeded));
+        .order(Order::End(AttemptVerdict::Succeeded));
     in_state_by_and_by(&stage, &other.jobs, once, JobState::Failed).await;
     in_state_by_and_by(&stage, &other.jobs, again, JobState::Succeeded).await;
     let State::Failed { reason, .. } = get(&other.jobs, once).await.record.state else {
@@ -240,7 +242,11 @@ async fn the_next_daemon_of_a_home_need_not_wait_for_the_lease_of_the_one_before
     stage.board.run(id, 1).await;
     first.kill().await;
     let next = Daemon::start(&setting).await;
-    stage.board.run(id, 2).await.order(Order::End(Verdict::Succeeded));
+    stage
+        .board
+        .run(id, 2)
+        .await
+        .order(Order::End(AttemptVerdict::Succeeded));
     ended(&next.jobs, id).await;
     assert_eq!(
         history(&next.jobs, id).await,
@@ -260,7 +266,7 @@ async fn a_daemon_that_stalled_for_too_long_is_fenced_and_goes_on_as_another_wor
     let second = stage.board.run(id, 2).await;
     assert_eq!(&*second.daemon, "other");
 
-    run.release(Verdict::Succeeded);
+    run.release(AttemptVerdict::Succeeded);
     until("its end is refused", || async {
         (stalled.jobs.counts().fenced == 1).then_some(())
     })
@@ -270,7 +276,7 @@ async fn a_daemon_that_stalled_for_too_long_is_fenced_and_goes_on_as_another_wor
         (now.record.state.name(), attempt(&now).number),
         (JobState::Running, 2)
     );
-    second.order(Order::End(Verdict::Succeeded));
+    second.order(Order::End(AttemptVerdict::Succeeded));
     in_state(&other.jobs, id, JobState::Succeeded).await;
     assert_eq!(
         history(&other.jobs, id).await,
@@ -289,7 +295,7 @@ async fn a_daemon_that_stalled_for_too_long_is_fenced_and_goes_on_as_another_wor
         .board
         .run(next, 1)
         .await
-        .order(Order::End(Verdict::Succeeded));
+        .order(Order::End(AttemptVerdict::Succeeded));
     in_state(&stalled.jobs, next, JobState::Succeeded).await;
 }
 
@@ -300,10 +306,14 @@ async fn an_end_under_a_lease_that_has_run_out_is_refused_though_nobody_took_it(
     let id = submit(&one.jobs, repeatable("a job", Script::Stall)).await;
     let run = stage.board.run(id, 1).await;
     stage.pass(LEASE + Duration::from_secs(1));
-    run.release(Verdict::Succeeded);
+    run.release(AttemptVerdict::Succeeded);
     // It may have been done, or not; who has lost the lease does not say so.
     run_by_and_by(&stage, &stage.board, id, 2).await;
-    stage.board.run(id, 2).await.order(Order::End(Verdict::Succeeded));
+    stage
+        .board
+        .run(id, 2)
+        .await
+        .order(Order::End(AttemptVerdict::Succeeded));
     in_state(&one.jobs, id, JobState::Succeeded).await;
     assert_eq!(
         history(&one.jobs, id).await,
@@ -331,7 +341,7 @@ async fn a_lease_is_renewed_though_nothing_else_happens() {
         renewed(&stage, &worker, lease).await;
     }
     assert!(!run.scope.is_cancelled());
-    run.order(Order::End(Verdict::Succeeded));
+    run.order(Order::End(AttemptVerdict::Succeeded));
     in_state(&one.jobs, id, JobState::Succeeded).await;
 }
 
@@ -364,13 +374,13 @@ async fn a_daemon_that_lost_its_lease_stops_what_it_runs_and_writes_nothing() {
     let second = stage.board.run(id, 2).await;
     assert_eq!(&*second.daemon, "other");
     // It says that it has done its work. It is too late for that.
-    run.order(Order::End(Verdict::Succeeded));
+    run.order(Order::End(AttemptVerdict::Succeeded));
     until("its end is refused", || async {
         (one.jobs.counts().fenced == 1).then_some(())
     })
     .await;
     assert_eq!(attempt(&get(&other.jobs, id).await).number, 2);
-    second.order(Order::End(Verdict::Succeeded));
+    second.order(Order::End(AttemptVerdict::Succeeded));
     in_state(&other.jobs, id, JobState::Succeeded).await;
     assert_eq!(
         history(&other.jobs, id).await,
@@ -398,7 +408,7 @@ async fn a_daemon_that_lost_its_lease_and_has_nobody_beside_it_gives_its_jobs_up
         .board
         .run(again, 2)
         .await
-        .order(Order::End(Verdict::Succeeded));
+        .order(Order::End(AttemptVerdict::Succeeded));
     in_state_by_and_by(&stage, &one.jobs, once, JobState::Failed).await;
     in_state_by_and_by(&stage, &one.jobs, again, JobState::Succeeded).await;
     assert_eq!(one.jobs.counts().fenced, 2);
@@ -487,7 +497,7 @@ async fn a_lane_that_was_collected_while_others_waited_for_it_has_room() {
         (other.jobs.waiting_for(waiting).await == Some(WaitingFor::Lane)).then_some(())
     })
     .await;
-    run.order(Order::End(Verdict::Succeeded));
+    run.order(Order::End(AttemptVerdict::Succeeded));
     ended(&one.jobs, first).await;
     let nothing = GcPolicy {
         older_than: Duration::MAX,

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, num::NonZeroU16, time::Duration};
 
-use jobs::{ChangeError, Lane, Verdict};
+use jobs::{AttemptVerdict, ChangeError, Lane};
 use protocol::{JobIfInterrupted, JobState};
 
 use crate::{
@@ -27,8 +27,8 @@ async fn cancel_finish_and_time_out_in_the_same_instant_give_one_end() {
         let id = submit(jobs, limited).await;
         let run = stage.board.run(id, 1).await;
         let last_word = match round % 3 {
-            0 => Order::End(Verdict::Succeeded),
-            1 => Order::End(Verdict::Failed),
+            0 => Order::End(AttemptVerdict::Succeeded),
+            1 => Order::End(AttemptVerdict::Failed),
             _ => Order::ObeyStop,
         };
         let cancelling = {

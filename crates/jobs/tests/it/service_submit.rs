@@ -4,7 +4,9 @@ use std::{collections::BTreeSet, num::NonZeroU16, sync::Arc, time::Duration};
 
 use eventlog::{HeadsOrder, HeadsQuery};
 
-use jobs::{ChangeError, GcPolicy, Lane, NewJob, PAYLOAD_LIMIT_BYTES, SubmitError, Submitted, Verdict};
+use jobs::{
+    AttemptVerdict, ChangeError, GcPolicy, Lane, NewJob, PAYLOAD_LIMIT_BYTES, SubmitError, Submitted,
+};
 use protocol::{JobId, JobState, JobsCollected};
 
 use crate::{
@@ -191,7 +193,7 @@ async fn only_what_has_ended_and_nobody_waits_for_is_forgotten() {
     }
     // The key is free again.
     let next = submit(jobs, keyed("a key", "something else")).await;
-    run.order(Order::End(Verdict::Succeeded));
+    run.order(Order::End(AttemptVerdict::Succeeded));
     for id in [waiting, next] {
         assert_eq!(ended(jobs, id).await.record.state.name(), JobState::Succeeded);
     }
@@ -239,6 +241,6 @@ async fn idle_lanes_are_forgotten_and_work_again_afterwards() {
     // This daemon still knows one of them by its old version.
     let again = submit(jobs, in_lane("again", "lane 3", Script::Succeed)).await;
     assert_eq!(ended(jobs, again).await.record.state.name(), JobState::Succeeded);
-    run.order(Order::End(Verdict::Succeeded));
+    run.order(Order::End(AttemptVerdict::Succeeded));
     ended(jobs, busy).await;
 }

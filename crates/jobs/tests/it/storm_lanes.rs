@@ -2,7 +2,7 @@
 
 use std::{num::NonZeroU16, time::Duration};
 
-use jobs::{Lane, NewJob, Verdict, WaitingFor};
+use jobs::{AttemptVerdict, Lane, NewJob, WaitingFor};
 
 use crate::{
     subjects::{
@@ -35,7 +35,7 @@ async fn a_lane_that_another_daemon_has_freed_is_free_at_the_next_look() {
         (other.jobs.waiting_for(second).await == Some(WaitingFor::Lane)).then_some(())
     })
     .await;
-    run.order(Order::End(Verdict::Succeeded));
+    run.order(Order::End(AttemptVerdict::Succeeded));
     ended(&one.jobs, first).await;
     // Long enough for a look that something was a reason for, and not for one without a reason. Time passes bit by bit: the
     // pause before a look may begin at any of these moments.
@@ -51,6 +51,6 @@ async fn a_lane_that_another_daemon_has_freed_is_free_at_the_next_look() {
         () = passing => unreachable!(),
     };
     assert_eq!(&*run.daemon, "other");
-    run.order(Order::End(Verdict::Succeeded));
+    run.order(Order::End(AttemptVerdict::Succeeded));
     ended(&other.jobs, second).await;
 }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use jobs::{Handler, Outcome, Output, Verdict, Work};
+use jobs::{AttemptOutcome, AttemptVerdict, Handler, Output, Work};
 use kernel::{CancellationToken, Deadline, Scope, Slot, SystemClock};
 use protocol::{JobId, JobProgress};
 use serde_json::Value;
@@ -65,7 +65,7 @@ impl Script {
 #[derive(Debug)]
 pub(crate) enum Order {
     /// To end like this.
-    End(Verdict),
+    End(AttemptVerdict),
     /// To wait until it is told to stop, and to stop then.
     ObeyStop,
 }
@@ -82,7 +82,7 @@ pub(crate) struct Run {
     /// Where it says how far it is; also after its end, when nobody listens.
     pub(crate) output: Option<Output>,
     orders: mpsc::Sender<Order>,
-    release: blocking::SyncSender<Verdict>,
+    release: blocking::SyncSender<AttemptVerdict>,
 }
 
 impl Run {
@@ -91,7 +91,7 @@ impl Run {
     }
 
     /// Lets a stalled daemon go on; its handler has ended like this.
-    pub(crate) fn release(&self, verdict: Verdict) {
+    pub(crate) fn release(&self, verdict: AttemptVerdict) {
         self.release.try_send(verdict).expect("the run is stalled");
     }
 }
@@ -160,7 +160,7 @@ impl Board {
     }
 
     /// Plays the script of a job, on behalf of a daemon.
-    pub(crate) async fn play(&self, daemon: &Arc<str>, part: Part) -> Outcome {
+    pub(crate) async fn play(&self, daemon: &Arc<str>, part: Part) -> AttemptOutcome {
         let (orders, mut ordered) = mpsc::channel(ORDERS);
         let (release, released) = blocking::sync_channel(1);
         let run = Run {
@@ -180,18 +180,18 @@ impl Board {
         // Also when the daemon is killed: then this is dropped half-way.
         let _busy = Busy(self);
         let verdict = match part.script {
-            Script::Succeed => Verdict::Succeeded,
-            Script::Fail => Verdict::Failed,
-            Script::GiveUp => Verdict::Hopeless,
+            Script::Succeed => AttemptVerdict::Succeeded,
+            Script::Fail => AttemptVerdict::Failed,
+            Script::GiveUp => AttemptVerdict::FailedPermanently,
             Script::Panic => panic!("as it was told"),
-            Script::Stall if part.attempt == 1 => released.recv().unwrap_or(Verdict::Stopped),
+            Script::Stall if part.attempt == 1 => released.recv().unwrap_or(AttemptVerdict::Stopped),
             Script::UntilStopped => stopped(&part.scope).await,
             Script::Ordered | Script::Stall => match ordered.recv().await {
                 Some(Order::End(verdict)) => verdict,
                 Some(Order::ObeyStop) | None => stopped(&part.scope).await,
             },
         };
-        Outcome {
+        AttemptOutcome {
             verdict,
             text: format!("{verdict:?} on {daemon}"),
             result: Value::Null,
@@ -235,9 +235,9 @@ pub(crate) fn progress(done: u64) -> JobProgress {
     }
 }
 
-async fn stopped(scope: &Scope) -> Verdict {
+async fn stopped(scope: &Scope) -> AttemptVerdict {
     scope.wait().await;
-    Verdict::Stopped
+    AttemptVerdict::Stopped
 }
 
 /// A run that is under way.
@@ -257,7 +257,7 @@ struct Scripted {
 
 #[async_trait]
 impl Handler for Scripted {
-    async fn run(&self, work: Work) -> Outcome {
+    async fn run(&self, work: Work) -> AttemptOutcome {
         let part = Part {
             job: work.job,
             attempt: work.attempt,

@@ -20,7 +20,6 @@ use crate::wire::{Inbox, ToKeeper};
 /// Enough for any message but the first one.
 const READ_BYTES: usize = 4096;
 
-/// Whether the daemon is connected.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Daemon {
     Alive,

@@ -9,7 +9,6 @@ use rustix::thread::{
     move_into_link_name_space, remove_capability_from_bounding_set, set_capabilities, set_no_new_privs,
 };
 
-/// The namespaces of a view.
 #[derive(Debug)]
 pub(super) struct Namespaces {
     pub(super) user: OwnedFd,

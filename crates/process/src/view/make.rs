@@ -80,7 +80,6 @@ async fn exchange(socket: &mut UnixStream, spec: &ViewSpec) -> io::Result<Result
     })
 }
 
-/// Receives bytes and descriptors.
 async fn receive(socket: &UnixStream, inbox: &mut Inbox, descriptors: &mut Vec<OwnedFd>) -> io::Result<()> {
     let mut bytes = [0; READ_BYTES];
     let mut received_descriptors = Vec::new();

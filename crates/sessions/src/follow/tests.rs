@@ -3,16 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use eventlog::{Bookmark, Commit, SqliteOptions, UnixMs, Version, Write};
+use eventlog::{Bookmark, SqliteOptions, UnixMs};
 use kernel::{CancellationToken, Clock, ManualClock};
 use protocol::{AgentChoice, SessionId, Usage};
 use tempfile::TempDir;
 
 use super::*;
-use crate::event::to_log;
+use crate::event::{all_to_log, to_log};
 use crate::prompt::Prompt;
-use crate::streams::turn_head;
-use crate::turn::TurnRecord;
+use crate::turn::{Turn, TurnRecord};
 
 /// Something that should take milliseconds, on a machine that has a lot to do.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -47,7 +46,11 @@ impl Turns {
             prompt: Prompt::default(),
             agent: AgentChoice::default(),
         };
-        self.write(turn, Version::NONE, record(), &[accepted]).await;
+        let mut written = Turn::new(turn, record());
+        written
+            .save(&self.log, &[to_log(&accepted).unwrap()])
+            .await
+            .unwrap();
         turn
     }
 
@@ -75,25 +78,16 @@ impl Turns {
     }
 
     pub(crate) async fn add(&self, turn: TurnId, events: &[TurnEvent]) {
-        let found = store::turn(&self.log, turn).await.unwrap();
-        let mut record = found.record;
+        let mut found = store::turn(&self.log, turn).await.unwrap();
+        let record = &mut found.record;
         for event in events {
             if let TurnEvent::State { state, .. } = event {
                 record.state = *state;
                 record.ended_at = state.is_terminal().then_some(UnixMs(1000));
             }
         }
-        self.write(turn, found.version, record, events).await;
-    }
-
-    async fn write(&self, turn: TurnId, expected: Version, record: TurnRecord, events: &[TurnEvent]) {
-        let write = Write {
-            stream: turn_stream(turn).unwrap(),
-            expected,
-            head: Some(turn_head(&record).unwrap()),
-            events: events.iter().map(|event| to_log(event).unwrap()).collect(),
-        };
-        self.log.commit(Commit::one(write)).await.unwrap();
+        let events = all_to_log(events).unwrap();
+        found.save(&self.log, &events).await.unwrap();
     }
 
     pub(crate) async fn follow(&self, turn: TurnId, from: FollowFrom) -> Reader {

@@ -35,7 +35,6 @@ pub fn exactly(subject: &str) -> String {
     pattern
 }
 
-/// Whether a rule is about a tool at all.
 pub(crate) fn speaks_of(rule: &PermissionRule, tool: &str) -> bool {
     rule.tool == "*" || rule.tool == tool
 }
@@ -46,7 +45,6 @@ fn matches_subject(rule: &PermissionRule, subject: &str) -> bool {
         .is_none_or(|pattern| matches(pattern, subject))
 }
 
-/// One piece of a pattern.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Piece {
     Anything,

@@ -135,7 +135,7 @@ async fn a_turn_ends_when_there_is_room_again() {
     assert_eq!(ended.record.state, TurnState::Failed);
     assert_eq!(
         ended.record.error.unwrap().text,
-        "what the agent said could not be kept: the disk is full"
+        "the output of the agent could not be stored: the disk is full"
     );
     assert_eq!(kit.get(session).await.record.state(), SessionState::Idle);
     kit.at_rest().await;

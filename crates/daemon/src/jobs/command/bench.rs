@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use eventlog::{BlobId, Log, SqliteOptions};
-use jobs::{Outcome, OutputError, Verdict};
+use jobs::{AttemptOutcome, AttemptVerdict, OutputError};
 use kernel::{CancellationToken, Cause, SystemClock};
 use plans::{Attribution, Changeset, CommandRun, Entrance, PlanError};
 use process::{KeeperProgram, Processes, ProcessesOptions, Tasks};
@@ -126,11 +126,21 @@ impl Bench {
         self.log.put_blob(content).await.unwrap().0
     }
 
-    pub(super) async fn run(&self, payload: &CommandPayload, stdin: Option<BlobId>, sink: &Heard) -> Outcome {
+    pub(super) async fn run(
+        &self,
+        payload: &CommandPayload,
+        stdin: Option<BlobId>,
+        sink: &Heard,
+    ) -> AttemptOutcome {
         self.run_bytes(payload.encode().unwrap(), stdin, sink).await
     }
 
-    pub(super) async fn run_bytes(&self, payload: Vec<u8>, stdin: Option<BlobId>, sink: &Heard) -> Outcome {
+    pub(super) async fn run_bytes(
+        &self,
+        payload: Vec<u8>,
+        stdin: Option<BlobId>,
+        sink: &Heard,
+    ) -> AttemptOutcome {
         let order = Order {
             job: "test".to_owned(),
             reason: "to be looked at".to_owned(),
@@ -232,8 +242,8 @@ impl Sink for Heard {
     }
 }
 
-pub(super) fn outcome(verdict: Verdict, text: &str, result: Value) -> Outcome {
-    Outcome {
+pub(super) fn outcome(verdict: AttemptVerdict, text: &str, result: Value) -> AttemptOutcome {
+    AttemptOutcome {
         verdict,
         text: text.to_owned(),
         result,

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use eventlog::{BlobError, BlobId, Log};
-use jobs::{Outcome, Verdict, Work};
+use jobs::{AttemptOutcome, AttemptVerdict, Work};
 use kernel::{Clock, Scope};
 use plans::{Attribution, Entrance};
 use process::{Confinement, Enforcement, Processes, Spec, StandardError, StopPlan, landlock_support};
@@ -98,7 +98,7 @@ impl CommandHandler {
     /// Does the work of a job whose payload is a command. See [`Handler::run`](jobs::Handler::run).
     ///
     /// *Cancel safety*: it must not be dropped before it has returned.
-    pub(crate) async fn run(&self, work: Work, tool: Tool) -> Outcome {
+    pub(crate) async fn run(&self, work: Work, tool: Tool) -> AttemptOutcome {
         let order = Order {
             job: work.job.to_string(),
             reason: work.title,
@@ -113,20 +113,23 @@ impl CommandHandler {
     }
 
     /// Runs a command to its end.
-    pub(super) async fn attempt(&self, order: Order, sink: &impl Sink) -> Outcome {
+    pub(super) async fn attempt(&self, order: Order, sink: &impl Sink) -> AttemptOutcome {
         let mut payload = match CommandPayload::decode(&order.payload) {
             Ok(payload) => payload,
             Err(error) => {
-                return never_ran(Verdict::Hopeless, format!("the command cannot be read: {error}"));
+                return never_ran(
+                    AttemptVerdict::FailedPermanently,
+                    format!("the command cannot be read: {error}"),
+                );
             }
         };
         if payload.environment_is_kept {
             match self.environments.read(&order.job).await {
                 Ok(Some(environment)) => payload.environment = environment,
-                Ok(None) => return never_ran(Verdict::Hopeless, NO_ENVIRONMENT),
+                Ok(None) => return never_ran(AttemptVerdict::FailedPermanently, NO_ENVIRONMENT),
                 Err(error) => {
                     let text = format!("its environment could not be read: {error}");
-                    return never_ran(Verdict::Failed, text);
+                    return never_ran(AttemptVerdict::Failed, text);
                 }
             }
         }
@@ -139,7 +142,7 @@ impl CommandHandler {
             Err(outcome) => return outcome,
         };
         if let Some(cause) = order.scope.cause() {
-            return never_ran(Verdict::Stopped, format!("stopped before it ran: {cause}"));
+            return never_ran(AttemptVerdict::Stopped, format!("stopped before it ran: {cause}"));
         }
         match payload.plan.clone() {
             None => self.run_here(payload, content, &order, sink).await,
@@ -154,10 +157,10 @@ impl CommandHandler {
         content: Content,
         order: &Order,
         sink: &impl Sink,
-    ) -> Outcome {
+    ) -> AttemptOutcome {
         let is_confined = payload.write_below.is_some();
         if is_confined && landlock_support() == Enforcement::None {
-            return never_ran(Verdict::Hopeless, NOT_CONFINED);
+            return never_ran(AttemptVerdict::FailedPermanently, NOT_CONFINED);
         }
         // When a start that is not wanted any more returns, nothing of it runs. It has a limit of its own as well.
         let spec = self.spec(payload, order);
@@ -168,7 +171,7 @@ impl CommandHandler {
         let confinement = is_confined.then(|| child.confinement());
         if confinement == Some(Enforcement::None) {
             child.stop(StopPlan::NOW).await;
-            return never_ran(Verdict::Hopeless, NOT_CONFINED);
+            return never_ran(AttemptVerdict::FailedPermanently, NOT_CONFINED);
         }
         let (why, ended, fed) = see_through(&child, content, sink, &order.scope, &self.clock).await;
         with_input(of_end(why, &ended, confinement), fed)
@@ -183,7 +186,7 @@ impl CommandHandler {
         content: Content,
         order: &Order,
         sink: &impl Sink,
-    ) -> Outcome {
+    ) -> AttemptOutcome {
         let stay = Attribution {
             actor: order.submitted_by.as_str().into(),
             tool: order.tool.name().to_owned(),
@@ -213,7 +216,7 @@ impl CommandHandler {
     }
 
     /// What the command shall read.
-    async fn content(&self, stdin: Option<BlobId>) -> Result<Content, Outcome> {
+    async fn content(&self, stdin: Option<BlobId>) -> Result<Content, AttemptOutcome> {
         let Some(id) = stdin else {
             return Ok(Content::Nothing);
         };
@@ -222,8 +225,8 @@ impl CommandHandler {
             .map(|content| Content::Blob(Box::new(content)))
             .map_err(|error| {
                 let verdict = match error {
-                    BlobError::Missing(_) | BlobError::Damaged(_) => Verdict::Hopeless,
-                    _ => Verdict::Failed,
+                    BlobError::Missing(_) | BlobError::Damaged(_) => AttemptVerdict::FailedPermanently,
+                    _ => AttemptVerdict::Failed,
                 };
                 let text = with_causes(&error);
                 never_ran(verdict, format!("its standard input could not be read: {text}"))
@@ -285,7 +288,7 @@ impl CommandHandler {
         place: &PlanPlace,
         entrance: &Entrance,
         order: &Order,
-    ) -> Result<Spec, Outcome> {
+    ) -> Result<Spec, AttemptOutcome> {
         let asked_for = payload.write_below.clone();
         let inside = CommandPayload {
             write_below: None,
@@ -307,7 +310,7 @@ impl CommandHandler {
 }
 
 /// What is said of an input that ended too early: the command may have taken a part for the whole.
-fn with_input(mut outcome: Outcome, fed: Fed) -> Outcome {
+fn with_input(mut outcome: AttemptOutcome, fed: Fed) -> AttemptOutcome {
     if fed == Fed::Cut
         && let Some(result) = outcome.result.as_object_mut()
     {

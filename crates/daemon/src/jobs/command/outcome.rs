@@ -2,7 +2,7 @@
 
 use std::io;
 
-use jobs::{Outcome, Verdict};
+use jobs::{AttemptOutcome, AttemptVerdict};
 use process::{Ended, Enforcement, Exit, SpawnError};
 use serde_json::{Map, Value, json};
 
@@ -42,17 +42,20 @@ pub(super) enum Why {
 }
 
 /// The outcome of a command that ran. `confinement` is nothing if none was asked for.
-pub(super) fn of_end(why: Why, ended: &Ended, confinement: Option<Enforcement>) -> Outcome {
+pub(super) fn of_end(why: Why, ended: &Ended, confinement: Option<Enforcement>) -> AttemptOutcome {
     let (verdict, text) = match why {
-        Why::ByItself if ended.exit == Exit::Code(0) => (Verdict::Succeeded, String::new()),
-        Why::ByItself => (Verdict::Failed, exit_text(ended.exit)),
-        Why::Stopped => (Verdict::Stopped, format!("stopped: {}", exit_text(ended.exit))),
+        Why::ByItself if ended.exit == Exit::Code(0) => (AttemptVerdict::Succeeded, String::new()),
+        Why::ByItself => (AttemptVerdict::Failed, exit_text(ended.exit)),
+        Why::Stopped => (
+            AttemptVerdict::Stopped,
+            format!("stopped: {}", exit_text(ended.exit)),
+        ),
         Why::Input(problem) => (
-            Verdict::Failed,
+            AttemptVerdict::Failed,
             format!("its standard input could not be read: {problem}"),
         ),
         Why::Output(problem) => (
-            Verdict::Failed,
+            AttemptVerdict::Failed,
             format!("its output could not be kept: {problem}"),
         ),
     };
@@ -61,7 +64,7 @@ pub(super) fn of_end(why: Why, ended: &Ended, confinement: Option<Enforcement>) 
         count_text(ended.killed.count, "had to be killed"),
         count_text(ended.left.len() as u64, "could not be killed"),
     ];
-    Outcome {
+    AttemptOutcome {
         verdict,
         text: remarks.into_iter().flatten().collect::<Vec<_>>().join("; "),
         result: result(ended, confinement),
@@ -108,8 +111,8 @@ fn result(ended: &Ended, confinement: Option<Enforcement>) -> Value {
 }
 
 /// The outcome of a command that did not run.
-pub(super) fn never_ran(verdict: Verdict, text: impl Into<String>) -> Outcome {
-    Outcome {
+pub(super) fn never_ran(verdict: AttemptVerdict, text: impl Into<String>) -> AttemptOutcome {
+    AttemptOutcome {
         verdict,
         text: text.into(),
         result: Value::Null,
@@ -117,21 +120,21 @@ pub(super) fn never_ran(verdict: Verdict, text: impl Into<String>) -> Outcome {
 }
 
 /// The outcome of a command that could not be started.
-pub(super) fn of_spawn_error(error: &SpawnError) -> Outcome {
+pub(super) fn of_spawn_error(error: &SpawnError) -> AttemptOutcome {
     let verdict = match error {
         SpawnError::Program { source, .. } | SpawnError::Directory { source, .. } => for_good(source),
-        SpawnError::Limits(_) | SpawnError::Confinement(_) => Verdict::Hopeless,
+        SpawnError::Limits(_) | SpawnError::Confinement(_) => AttemptVerdict::FailedPermanently,
         // The daemon ends, and so does everything that it runs.
-        SpawnError::Stopped => Verdict::Stopped,
+        SpawnError::Stopped => AttemptVerdict::Stopped,
         SpawnError::Means(_) | SpawnError::Keeper(_) | SpawnError::Ledger(_) | SpawnError::TooMany { .. } => {
-            Verdict::Failed
+            AttemptVerdict::Failed
         }
     };
     never_ran(verdict, with_causes(error))
 }
 
 /// What is missing or forbidden is so the next time; what is busy or scarce may not be.
-fn for_good(error: &io::Error) -> Verdict {
+fn for_good(error: &io::Error) -> AttemptVerdict {
     use io::ErrorKind;
     match error.kind() {
         ErrorKind::ExecutableFileBusy
@@ -139,8 +142,8 @@ fn for_good(error: &io::Error) -> Verdict {
         | ErrorKind::WouldBlock
         | ErrorKind::Interrupted
         | ErrorKind::StaleNetworkFileHandle
-        | ErrorKind::TimedOut => Verdict::Failed,
-        _ => Verdict::Hopeless,
+        | ErrorKind::TimedOut => AttemptVerdict::Failed,
+        _ => AttemptVerdict::FailedPermanently,
     }
 }
 
@@ -180,7 +183,7 @@ mod tests {
 
     #[test]
     fn an_end_is_told_in_words_and_for_programs() {
-        use Verdict::{Failed, Stopped, Succeeded};
+        use AttemptVerdict::{Failed, Stopped, Succeeded};
         let killed = json!([{"pid": 7, "name": "sh"}]);
         let cases = [
             (
@@ -257,7 +260,7 @@ mod tests {
             ),
         ];
         for (why, ended, confinement, verdict, text, result) in cases {
-            let expected = Outcome {
+            let expected = AttemptOutcome {
                 verdict,
                 text: text.to_owned(),
                 result,
@@ -275,32 +278,32 @@ mod tests {
         for (error, verdict, text) in [
             (
                 program(2),
-                Verdict::Hopeless,
+                AttemptVerdict::FailedPermanently,
                 "`tool` cannot be executed: No such file or directory (os error 2)",
             ),
             (
                 program(13),
-                Verdict::Hopeless,
+                AttemptVerdict::FailedPermanently,
                 "`tool` cannot be executed: Permission denied (os error 13)",
             ),
             (
                 program(26),
-                Verdict::Failed,
+                AttemptVerdict::Failed,
                 "`tool` cannot be executed: Text file busy (os error 26)",
             ),
             (
                 program(11),
-                Verdict::Failed,
+                AttemptVerdict::Failed,
                 "`tool` cannot be executed: Resource temporarily unavailable (os error 11)",
             ),
             (
                 SpawnError::TooMany { limit: 3 },
-                Verdict::Failed,
+                AttemptVerdict::Failed,
                 "3 processes are owned already, and there may not be more",
             ),
             (
                 SpawnError::Stopped,
-                Verdict::Stopped,
+                AttemptVerdict::Stopped,
                 "the command was stopped before it ran",
             ),
         ] {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use jobs::{Outcome, Verdict};
+use jobs::{AttemptOutcome, AttemptVerdict};
 use kernel::{Clock, Deadline, Scope};
 use plans::{Attribution, Changeset, CommandRun, Entrance, PlanError, Plans};
 use protocol::PlanId;
@@ -82,10 +82,10 @@ impl SandboxAccess {
         place: &PlanPlace,
         stay: Attribution,
         patience: Patience<'_>,
-    ) -> Result<CommandRun, Outcome> {
+    ) -> Result<CommandRun, AttemptOutcome> {
         let Ok(plan) = place.id.parse() else {
             let text = format!("`{}` is not the id of a plan", place.id);
-            return Err(never_ran(Verdict::Hopeless, text));
+            return Err(never_ran(AttemptVerdict::FailedPermanently, text));
         };
         let entered = patience
             .wait_out(|| self.sandboxes.enter(plan, stay.clone()))
@@ -100,7 +100,12 @@ impl SandboxAccess {
     }
 
     /// Sees it out: what it changed is recorded, and said.
-    pub(super) async fn leave(&self, stay: &CommandRun, outcome: Outcome, patience: Patience<'_>) -> Outcome {
+    pub(super) async fn leave(
+        &self,
+        stay: &CommandRun,
+        outcome: AttemptOutcome,
+        patience: Patience<'_>,
+    ) -> AttemptOutcome {
         match patience.wait_out(|| self.sandboxes.leave(stay)).await {
             Ok(changeset) => with_changes(outcome, stay.plan, changeset.as_ref()),
             Err(PlanError::Closing) => {
@@ -121,11 +126,11 @@ impl SandboxAccess {
         entrance: &Entrance,
         environment: &BTreeMap<OsString, OsString>,
         asked_for: Option<&[String]>,
-    ) -> Result<Vec<PathBuf>, Outcome> {
+    ) -> Result<Vec<PathBuf>, AttemptOutcome> {
         let mut writable = entrance.writable(environment).await.map_err(|error| {
             let text = with_causes(&error);
             never_ran(
-                Verdict::Failed,
+                AttemptVerdict::Failed,
                 format!("it did not get into its sandbox: {text}"),
             )
         })?;
@@ -144,19 +149,19 @@ pub(super) fn directory(entrance: &Entrance, place: &PlanPlace) -> PathBuf {
 }
 
 /// What is so the next time too is hopeless.
-fn of_refusal(error: &PlanError) -> Verdict {
+fn of_refusal(error: &PlanError) -> AttemptVerdict {
     match error {
         PlanError::NotFound(_)
         | PlanError::WrongState { .. }
         | PlanError::SandboxGone(_)
         | PlanError::Elsewhere { .. }
-        | PlanError::WorkspaceGone { .. } => Verdict::Hopeless,
-        PlanError::Closing => Verdict::Stopped,
-        _ => Verdict::Failed,
+        | PlanError::WorkspaceGone { .. } => AttemptVerdict::FailedPermanently,
+        PlanError::Closing => AttemptVerdict::Stopped,
+        _ => AttemptVerdict::Failed,
     }
 }
 
-fn with_changes(outcome: Outcome, plan: PlanId, changeset: Option<&Changeset>) -> Outcome {
+fn with_changes(outcome: AttemptOutcome, plan: PlanId, changeset: Option<&Changeset>) -> AttemptOutcome {
     let mut result = match outcome.result {
         Value::Object(result) => result,
         // It did not run.
@@ -167,23 +172,23 @@ fn with_changes(outcome: Outcome, plan: PlanId, changeset: Option<&Changeset>) -
         result.insert("changeset".to_owned(), json!(changeset.id.to_string()));
         result.insert("files".to_owned(), json!(changeset.record.entries));
     }
-    Outcome {
+    AttemptOutcome {
         result: Value::Object(result),
         ..outcome
     }
 }
 
 /// What a command did and nobody knows of is not done.
-fn not_recorded(outcome: Outcome, why: &str) -> Outcome {
+fn not_recorded(outcome: AttemptOutcome, why: &str) -> AttemptOutcome {
     let verdict = match outcome.verdict {
-        Verdict::Succeeded => Verdict::Failed,
+        AttemptVerdict::Succeeded => AttemptVerdict::Failed,
         verdict => verdict,
     };
     let before = match outcome.text.as_str() {
         "" => String::new(),
         text => format!("{text}; "),
     };
-    Outcome {
+    AttemptOutcome {
         verdict,
         text: format!("{before}what it changed could not be recorded: {why}"),
         ..outcome

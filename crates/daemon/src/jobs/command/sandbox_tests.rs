@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use eventlog::LogError;
-use jobs::Verdict;
+use jobs::AttemptVerdict;
 use plans::{Changeset, Entrance, PlanError};
 use process::{Enforcement, landlock_support};
 use protocol::{PlanId, PlanState};
@@ -82,7 +82,7 @@ async fn a_command_sees_the_sandbox_and_what_it_changed_is_told() {
     let payload = inside(&bench, "a", "echo $PWD $MARK $WHOSE; echo x > made");
     let seen = bench.run(&payload, None, &heard).await;
     let expected = result(json!({ "exit": { "code": 0 }, "changeset": CHANGESET, "files": 3 }));
-    assert_eq!(seen, outcome(Verdict::Succeeded, "", expected));
+    assert_eq!(seen, outcome(AttemptVerdict::Succeeded, "", expected));
     let own = root.join("a").display().to_string();
     assert_eq!(
         heard.texts()[0],
@@ -104,13 +104,13 @@ async fn a_command_is_seen_out_however_it_ends() {
     for (payload, verdict, text, members) in [
         (
             inside(&bench, "", "exit 3"),
-            Verdict::Failed,
+            AttemptVerdict::Failed,
             "exit code 3",
             result(json!({ "exit": { "code": 3 } })),
         ),
         (
             inside(&bench, "nowhere", "true"),
-            Verdict::Hopeless,
+            AttemptVerdict::FailedPermanently,
             missing.as_str(),
             json!({ "plan": PLAN }),
         ),
@@ -128,13 +128,13 @@ async fn a_command_is_seen_out_however_it_ends() {
         until("it runs", || root.join("ready").exists()).await;
         bench.cancel();
     });
-    assert_eq!(seen.verdict, Verdict::Stopped);
+    assert_eq!(seen.verdict, AttemptVerdict::Stopped);
     assert_eq!(seen.result["plan"], PLAN);
     assert_eq!(happened(&bench), [ENTERS, "stay is over"]);
 
     // One that is cancelled before it starts does not even get in.
     let seen = bench.run(&payload, None, &heard).await;
-    assert_eq!(seen.verdict, Verdict::Stopped);
+    assert_eq!(seen.verdict, AttemptVerdict::Stopped);
     assert_eq!(happened(&bench), [""; 0]);
 }
 
@@ -153,10 +153,10 @@ async fn who_does_not_get_in_does_not_run() {
     for (error, verdict, why) in [
         (
             discarded,
-            Verdict::Hopeless,
+            AttemptVerdict::FailedPermanently,
             "is discarded; that cannot be done now",
         ),
-        (busy, Verdict::Failed, "is in use: it is being applied"),
+        (busy, AttemptVerdict::Failed, "is in use: it is being applied"),
     ] {
         *bench.sandboxes.entrance.lock().unwrap() = Some(Err(error));
         let payload = inside(&bench, "", "true");
@@ -180,7 +180,7 @@ async fn what_a_command_changed_waits_for_a_log_that_is_away() {
         .run(&inside(&bench, "", "true"), None, &Heard::default())
         .await;
     let expected = result(json!({ "exit": { "code": 0 } }));
-    assert_eq!(seen, outcome(Verdict::Succeeded, "", expected));
+    assert_eq!(seen, outcome(AttemptVerdict::Succeeded, "", expected));
     assert_eq!(happened(&bench), [ENTERS, "stay is over", "stay is over"]);
 }
 
@@ -199,7 +199,7 @@ async fn what_could_not_be_recorded_is_not_done() {
             "{before}what it changed could not be recorded: the daemon is stopping; the next one records it"
         );
         let members = result(json!({ "exit": { "code": code } }));
-        assert_eq!(seen, outcome(Verdict::Failed, &text, members));
+        assert_eq!(seen, outcome(AttemptVerdict::Failed, &text, members));
     }
 }
 
@@ -220,7 +220,7 @@ async fn a_command_writes_to_its_sandbox_and_to_nothing_else() {
     };
     let seen = bench.run(&payload, None, &Heard::default()).await;
     let expected = result(json!({ "exit": { "code": 0 } }));
-    assert_eq!(seen, outcome(Verdict::Succeeded, "", expected));
+    assert_eq!(seen, outcome(AttemptVerdict::Succeeded, "", expected));
     let is_there = |path: &str| bench.path(path).exists();
     let is_confined = landlock_support() != Enforcement::None;
     assert_eq!(

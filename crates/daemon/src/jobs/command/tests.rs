@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use eventlog::{BlobId, LogError};
-use jobs::{OutputError, Verdict};
+use jobs::{AttemptVerdict, OutputError};
 use process::{Enforcement, landlock_support};
 use protocol::JobTerminal;
 use rustix::fs::OFlags;
@@ -47,35 +47,35 @@ async fn a_command_is_run_as_it_was_asked_for() {
         (
             bench.shell("echo a; echo b >&2"),
             ["a\n", "b\n"],
-            Verdict::Succeeded,
+            AttemptVerdict::Succeeded,
             "",
             code(0),
         ),
         (
             bench.shell("exit 3"),
             ["", ""],
-            Verdict::Failed,
+            AttemptVerdict::Failed,
             "exit code 3",
             code(3),
         ),
         (
             bench.shell("kill -SEGV $$"),
             ["", ""],
-            Verdict::Failed,
+            AttemptVerdict::Failed,
             "signal 11 (SIGSEGV)",
             json!({"exit": {"signal": 11}}),
         ),
         (
             bench.command(CommandLine::Argv(words)),
             ["a b||$HOME|", ""],
-            Verdict::Succeeded,
+            AttemptVerdict::Succeeded,
             "",
             code(0),
         ),
         (
             bench.command(CommandLine::Argv(vec!["./script".to_owned()])),
             ["here\n", ""],
-            Verdict::Succeeded,
+            AttemptVerdict::Succeeded,
             "",
             code(0),
         ),
@@ -84,7 +84,7 @@ async fn a_command_is_run_as_it_was_asked_for() {
                 ["printenv", "PWD", "WHOSE"].map(str::to_owned).to_vec(),
             )),
             [&format!("{own}\nthe daemon's\n"), ""],
-            Verdict::Succeeded,
+            AttemptVerdict::Succeeded,
             "",
             code(0),
         ),
@@ -94,15 +94,15 @@ async fn a_command_is_run_as_it_was_asked_for() {
                 bench.shell("echo $A $WHOSE"),
             ),
             ["b\n", ""],
-            Verdict::Succeeded,
+            AttemptVerdict::Succeeded,
             "",
             code(0),
         ),
-        (few_files, ["55\n", ""], Verdict::Succeeded, "", code(0)),
+        (few_files, ["55\n", ""], AttemptVerdict::Succeeded, "", code(0)),
         (
             on_terminal,
             ["xterm-256color\n17 91\nno input\n", ""],
-            Verdict::Succeeded,
+            AttemptVerdict::Succeeded,
             "",
             code(0),
         ),
@@ -147,7 +147,10 @@ async fn what_cannot_be_run_is_hopeless() {
     ] {
         let heard = Heard::default();
         let seen = bench.run_bytes(payload, stdin, &heard).await;
-        assert_eq!(seen, outcome(Verdict::Hopeless, text, Value::Null));
+        assert_eq!(
+            seen,
+            outcome(AttemptVerdict::FailedPermanently, text, Value::Null)
+        );
     }
 }
 
@@ -167,7 +170,7 @@ async fn input_is_whole_and_nobody_has_to_read_it() {
     ] {
         let heard = Heard::default();
         let seen = bench.run(&bench.shell(line), stdin, &heard).await;
-        assert_eq!(seen, outcome(Verdict::Succeeded, "", code(0)), "{line}");
+        assert_eq!(seen, outcome(AttemptVerdict::Succeeded, "", code(0)), "{line}");
         assert!(heard.said.lock().unwrap()[0] == expected, "{line}");
     }
 }
@@ -185,12 +188,15 @@ async fn a_confined_command_says_how_far_it_is() {
     let seen = bench.run(&payload, None, &heard).await;
     match landlock_support() {
         Enforcement::None => {
-            assert_eq!((seen.verdict, seen.result), (Verdict::Hopeless, Value::Null));
+            assert_eq!(
+                (seen.verdict, seen.result),
+                (AttemptVerdict::FailedPermanently, Value::Null)
+            );
             assert!(!bench.path("in/file").exists(), "it ran");
         }
         support => {
             let result = json!({"exit": {"code": 0}, "confinement": support});
-            assert_eq!(seen, outcome(Verdict::Succeeded, "", result));
+            assert_eq!(seen, outcome(AttemptVerdict::Succeeded, "", result));
             assert_eq!(heard.texts(), ["", ""]);
             assert!(bench.path("in/file").exists());
         }
@@ -200,7 +206,10 @@ async fn a_confined_command_says_how_far_it_is() {
         write_below: Some(vec![bench.path("missing").to_str().unwrap().to_owned()]),
         ..bench.shell("true")
     };
-    assert_eq!(bench.run(&payload, None, &heard).await.verdict, Verdict::Hopeless);
+    assert_eq!(
+        bench.run(&payload, None, &heard).await.verdict,
+        AttemptVerdict::FailedPermanently
+    );
 }
 
 #[tokio::test]
@@ -219,7 +228,7 @@ async fn a_cancelled_command_is_stopped_with_its_tree_and_heard_to_the_end() {
     assert_eq!(killed.as_array().map(Vec::len), Some(1), "{seen:?}");
     let result = json!({"exit": {"code": 4}, "killed_count": 1, "killed": killed});
     let text = "stopped: exit code 4; 1 process had to be killed";
-    assert_eq!(seen, outcome(Verdict::Stopped, text, result));
+    assert_eq!(seen, outcome(AttemptVerdict::Stopped, text, result));
     let pid = killed[0]["pid"].as_u64().unwrap();
     assert!(!PathBuf::from(format!("/proc/{pid}")).exists());
     assert_eq!(heard.texts()[0], "bye\n");
@@ -227,7 +236,7 @@ async fn a_cancelled_command_is_stopped_with_its_tree_and_heard_to_the_end() {
     // One that is cancelled before it starts does not start.
     let seen = bench.run(&bench.shell("echo > ran"), None, &heard).await;
     let text = "stopped before it ran: a test: it is time";
-    assert_eq!(seen, outcome(Verdict::Stopped, text, Value::Null));
+    assert_eq!(seen, outcome(AttemptVerdict::Stopped, text, Value::Null));
     assert!(!bench.path("ran").exists());
 }
 
@@ -248,7 +257,7 @@ async fn a_wish_to_stop_that_comes_after_the_end_changes_nothing() {
         tokio::time::sleep(Duration::from_millis(20)).await;
         heard.gate.as_ref().unwrap().add_permits(100);
     });
-    assert_eq!(seen, outcome(Verdict::Failed, "exit code 5", code(5)));
+    assert_eq!(seen, outcome(AttemptVerdict::Failed, "exit code 5", code(5)));
     assert_eq!(heard.texts(), ["said\n", ""]);
 }
 
@@ -258,9 +267,9 @@ async fn a_command_whose_output_is_refused_is_stopped() {
     let log_error = LogError::Closed;
     let lost = format!("its output could not be kept: {log_error}");
     for (refusal, verdict, text) in [
-        (OutputError::Fenced, Verdict::Stopped, "stopped: "),
-        (OutputError::Finished, Verdict::Stopped, "stopped: "),
-        (OutputError::Log(log_error), Verdict::Failed, lost.as_str()),
+        (OutputError::Fenced, AttemptVerdict::Stopped, "stopped: "),
+        (OutputError::Finished, AttemptVerdict::Stopped, "stopped: "),
+        (OutputError::Log(log_error), AttemptVerdict::Failed, lost.as_str()),
     ] {
         let heard = Heard {
             refusal: Some(refusal),
@@ -317,7 +326,11 @@ async fn a_stranger_who_has_the_stream_open_does_not_keep_the_job() {
                 }
             }
         });
-        assert_eq!(seen, outcome(Verdict::Succeeded, "", code(0)), "{stranger:?}");
+        assert_eq!(
+            seen,
+            outcome(AttemptVerdict::Succeeded, "", code(0)),
+            "{stranger:?}"
+        );
         let said = &heard.texts()[0];
         assert!(said.starts_with("last\n"), "{stranger:?}");
         // What comes after the end is taken for the command's as long as it could be.
@@ -332,6 +345,6 @@ async fn much_output_is_whole() {
     let numbers: String = (1..=200_000).map(|number| format!("{number}\n")).collect();
     let payload = bench.shell("seq 200000; seq 200000 >&2");
     let seen = bench.run(&payload, None, &heard).await;
-    assert_eq!(seen, outcome(Verdict::Succeeded, "", code(0)));
+    assert_eq!(seen, outcome(AttemptVerdict::Succeeded, "", code(0)));
     assert!(heard.texts() == [numbers.clone(), numbers]);
 }

@@ -25,18 +25,18 @@ fn ending(attempt: u32, text: &str, result: Value) -> Ending {
 
 fn job(state: State) -> Job {
     let facts = NewJob::new("command", "cargo test", Vec::new(), "me").facts;
+    let record = Record {
+        facts,
+        submitted_at: UnixMs(1_000),
+        attempts: 1,
+        failures: 0,
+        interruptions: 0,
+        cancel: None,
+        state,
+    };
     Job {
-        id: ID.parse().unwrap(),
         version: Version::from_u64(7),
-        record: Record {
-            facts,
-            submitted_at: UnixMs(1_000),
-            attempts: 1,
-            failures: 0,
-            interruptions: 0,
-            cancel: None,
-            state,
-        },
+        ..Job::new(ID.parse().unwrap(), record)
     }
 }
 

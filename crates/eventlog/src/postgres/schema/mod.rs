@@ -95,7 +95,6 @@ pub(super) const NEWEST: i64 = STEPS.len() as i64;
 /// The oldest supported server, as a Postgres version number.
 const OLDEST_SERVER: i32 = 130_000;
 
-/// What a first look at a database finds.
 pub(super) struct FirstLook {
     /// The schema of the log; 0 if there is none yet.
     pub(super) found: i64,
@@ -134,7 +133,6 @@ pub(super) async fn look(client: &Client, schema: &str) -> Result<FirstLook, Log
     })
 }
 
-/// The time of the server.
 pub(super) async fn time(client: &Client) -> Result<ServerTimeSample, LogError> {
     let ([_], time) = row_and_time(client, "1").await?;
     Ok(time)

@@ -136,7 +136,6 @@ pub(super) struct Attempt {
     progress: Arc<StreamProgress>,
 }
 
-/// The progress of an attempt.
 #[derive(Debug, Default)]
 struct StreamProgress {
     /// The server has agreed to a handshake.

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::{
     NewJob, UnixMs, history,
-    job::{Ending, Job, OutputEnd, Record, State},
+    job::{Ending, Job, OutputEnd, State},
     output::{FollowEnd, Output, OutputItem, OutputOptions, OutputTail},
     state,
 };
@@ -32,8 +32,8 @@ pub(super) struct Bench {
     pub(super) lease: Lease,
     pub(super) tasks: Tasks,
     pub(super) job: JobId,
-    version: Version,
-    record: Record,
+    /// The same, as it was last written.
+    written: Job,
     _directory: Option<TempDir>,
 }
 
@@ -88,8 +88,7 @@ impl Bench {
             log,
             tasks: Tasks::default(),
             job,
-            version: Version::NONE,
-            record,
+            written: Job::new(job, record),
             _directory: directory,
         };
         bench.move_job().await;
@@ -99,12 +98,10 @@ impl Bench {
     /// Writes the job as it is, with an event.
     pub(super) async fn move_job(&mut self) {
         let write = Write {
-            stream: history::job_stream(self.job),
-            expected: self.version,
-            head: Some(history::head(&self.record).unwrap()),
             events: vec![history::submitted_event("a test", b"", Vec::new()).unwrap()],
+            ..self.written.write(&[]).unwrap()
         };
-        self.version = self.log.commit(Commit::one(write)).await.unwrap()[0].version;
+        self.written.commit(&self.log, Commit::one(write)).await.unwrap();
     }
 
     /// Ends the job, as a worker does after it has finished the output.
@@ -118,13 +115,9 @@ impl Bench {
             result: serde_json::Value::Null,
             output: OutputEnd::default(),
         };
-        self.record.state = State::Succeeded { ending };
+        self.written.record.state = State::Succeeded { ending };
         self.move_job().await;
-        Job {
-            id: self.job,
-            version: self.version,
-            record: self.record.clone(),
-        }
+        self.written.clone()
     }
 
     pub(super) fn options(&self, attempt: u32, limit_bytes: u64) -> OutputOptions {
@@ -155,8 +148,7 @@ impl Bench {
         let flush = Write {
             stream: eventlog::StreamId::new(&format!("flush/{}", JobId::generate())).unwrap(),
             expected: Version::NONE,
-            head: Some(history::head(&self.record).unwrap()),
-            events: Vec::new(),
+            ..self.written.write(&[]).unwrap()
         };
         self.log.commit(Commit::one(flush)).await.unwrap();
         let mut items = Vec::new();
@@ -180,7 +172,6 @@ impl Bench {
     }
 }
 
-/// What items say.
 pub(super) fn joined(items: &[OutputItem]) -> (Told, Vec<JobProgress>) {
     let (mut pieces, mut said): (Vec<(JobChannel, Vec<u8>)>, _) = (Vec::new(), Vec::new());
     for item in items {
@@ -199,7 +190,6 @@ pub(super) fn joined(items: &[OutputItem]) -> (Told, Vec<JobProgress>) {
     (pieces.into_iter().map(text).collect(), said)
 }
 
-/// All of one channel.
 pub(super) fn by_channel(told: &Told) -> BTreeMap<&'static str, String> {
     let mut channels: BTreeMap<&str, String> = BTreeMap::new();
     for (channel, text) in told {

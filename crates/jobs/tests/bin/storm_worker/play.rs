@@ -15,8 +15,8 @@ use std::{
 use async_trait::async_trait;
 use eventlog::Log;
 use jobs::{
-    Handler, Jobs, JobsOptions, Lane, NewJob, Outcome, Priority, Requested, RetryPolicy, Sharing, Verdict,
-    Work,
+    AttemptOutcome, AttemptVerdict, Handler, Jobs, JobsOptions, Lane, NewJob, Priority, Requested,
+    RetryPolicy, Sharing, Work,
 };
 use kernel::{Clock, Deadline, SystemClock};
 use process::Tasks;
@@ -123,14 +123,14 @@ impl Player {
 
 #[async_trait]
 impl Handler for Player {
-    async fn run(&self, work: Work) -> Outcome {
+    async fn run(&self, work: Work) -> AttemptOutcome {
         // One short write to a file that is only ever added to: it is there whole, whoever else writes.
         let line = format!("{} {}\n", work.job, work.attempt);
         let Ok(()) = (&self.diary).write_all(line.as_bytes()) else {
-            return outcome(Verdict::Hopeless);
+            return outcome(AttemptVerdict::FailedPermanently);
         };
         let Ok(part) = serde_json::from_slice::<Part>(&work.payload) else {
-            return outcome(Verdict::Hopeless);
+            return outcome(AttemptVerdict::FailedPermanently);
         };
         for number in 0..part.says_lines {
             drop(
@@ -142,23 +142,23 @@ impl Handler for Player {
         let done = Deadline::after(&self.clock, Duration::from_millis(part.takes_ms));
         tokio::select! {
             biased;
-            _ = work.scope.wait() => return outcome(Verdict::Stopped),
+            _ = work.scope.wait() => return outcome(AttemptVerdict::Stopped),
             () = done.passed() => {}
         }
         if part.succeeds_in(work.attempt) {
-            return outcome(Verdict::Succeeded);
+            return outcome(AttemptVerdict::Succeeded);
         }
         match part.end {
             // No hook is called for this, so that a storm is not told twice.
             PartEnd::Panics => resume_unwind(Box::new("as it was told to")),
-            PartEnd::GivesUp => outcome(Verdict::Hopeless),
-            PartEnd::Succeeds => outcome(Verdict::Failed),
+            PartEnd::GivesUp => outcome(AttemptVerdict::FailedPermanently),
+            PartEnd::Succeeds => outcome(AttemptVerdict::Failed),
         }
     }
 }
 
-fn outcome(verdict: Verdict) -> Outcome {
-    Outcome {
+fn outcome(verdict: AttemptVerdict) -> AttemptOutcome {
+    AttemptOutcome {
         verdict,
         text: format!("{verdict:?}"),
         result: Value::Null,

@@ -11,7 +11,6 @@ use rustix::io::Errno;
 /// The mode of a directory that is created as a mount point.
 const MADE: Mode = Mode::from_raw_mode(0o755);
 
-/// An existing directory.
 pub(super) fn existing(path: &Path) -> io::Result<OwnedFd> {
     walk(path, step)
 }

@@ -14,7 +14,6 @@ use rustix::mount::{
 
 use super::sources::attach;
 
-/// The layers of an overlay.
 #[derive(Debug)]
 pub(super) struct Layers {
     /// Topmost first.

@@ -14,7 +14,7 @@ use process::{Processes, Tasks};
 use protocol::{AgentKind, TurnError};
 
 use super::drive::Drive;
-use super::launch::{Launcher, in_words};
+use super::launch::{Launcher, SharedLauncher, in_words};
 use super::settings::AcpSettings;
 use super::site::{Left, Site, Sites};
 use crate::agent::{Agent, AgentEnd, AgentInfo, AgentTurn};
@@ -31,12 +31,9 @@ const LAST_WORDS_CHARS: usize = 600;
 pub struct AcpAgent {
     settings: AcpSettings,
     launcher: Arc<Launcher>,
-    manager: LifecycleManager<Shared>,
+    manager: LifecycleManager<SharedLauncher>,
     ports: Ports,
 }
-
-/// The launcher, which the agent looks into as well.
-type Shared = super::launch::SharedLauncher;
 
 impl AcpAgent {
     /// An agent. Whether its program is there is looked up each time that somebody asks.
@@ -102,7 +99,7 @@ impl AcpAgent {
         turn: &AgentTurn,
         site: &Site,
         key: &ServerKey,
-    ) -> Result<ClientLease<Shared>, AgentEnd> {
+    ) -> Result<ClientLease<SharedLauncher>, AgentEnd> {
         loop {
             let budget = self.settings.start_timeout.saturating_add(LAUNCH_MARGIN);
             let patience = Patience::Wait(Deadline::after(&turn.clock, budget));
@@ -122,7 +119,12 @@ impl AcpAgent {
         }
     }
 
-    async fn converse(&self, turn: &AgentTurn, workspace: &Path, lease: &ClientLease<Shared>) -> AgentEnd {
+    async fn converse(
+        &self,
+        turn: &AgentTurn,
+        workspace: &Path,
+        lease: &ClientLease<SharedLauncher>,
+    ) -> AgentEnd {
         let server = match lease.server(&Patience::NoWait, &turn.scope).await {
             Ok(current) => current.server,
             Err(LifecycleError::Cancelled { .. }) => return AgentEnd::Cancelled,

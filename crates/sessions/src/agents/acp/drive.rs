@@ -90,7 +90,7 @@ impl Drive {
     /// A session of the agent's: the one that it had before, if it can take it up and knows all that was said.
     async fn prepare(&mut self) -> Result<Prepared, AgentEnd> {
         let memory = Memory::read(&self.turn.log, self.turn.session).await;
-        let mut memory = memory.map_err(|error| AgentEnd::failed("acp_session", error.to_string()))?;
+        let memory = memory.map_err(|error| AgentEnd::failed("acp_session", error.to_string()))?;
         let known = memory.usable(&self.settings.name, self.turn.previous);
         let known = known.map(|known| known.id.clone());
         let taken_up = match known {
@@ -356,7 +356,6 @@ impl Drive {
         }
     }
 
-    /// The agent has answered the prompt.
     async fn done(&self, answer: Value) -> AgentEnd {
         let end: PromptEnd = match serde_json::from_value(answer) {
             Ok(end) => end,

@@ -13,7 +13,6 @@ use crate::desk::PlanDesk;
 /// The most that is answered at once. An agent can ask for less of a file.
 const READ_LIMIT_BYTES: usize = 4 * 1024 * 1024;
 
-/// The files of a plan.
 #[derive(Clone, Debug)]
 pub(super) struct Files {
     pub(super) desk: PlanDesk,

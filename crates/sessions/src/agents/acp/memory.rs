@@ -1,71 +1,73 @@
-//! Which session of its own an agent has for one of ours, kept in the log.
+//! Which session of its own an agent has for one of ours, stored in the log.
 
-use eventlog::{BadName, Commit, Head, Log, StreamId, Version, Write};
+use std::sync::Arc;
+
+use eventlog::{BadName, Entity, EntityRecord, Log, NoEvent, StoredHead};
 use protocol::{SessionId, TurnId};
 use serde::{Deserialize, Serialize};
 
-use crate::streams::acp_stream;
+/// A session that an agent keeps for one of ours, whose id it has here.
+pub(crate) type AgentSession = Entity<Remembered>;
 
-/// A session that an agent keeps.
+/// What an agent calls the session, and how much of it it knows.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
-pub(super) struct Remembered {
-    /// Which agent.
+pub(crate) struct Remembered {
     pub(super) agent: String,
     /// How it calls the session.
     pub(super) id: String,
-    /// The last turn that it knows. If others came after it, the agent does not know them.
+    /// The last turn that it knows. If others came after it, the agent doesn't know them.
     pub(super) after: TurnId,
 }
 
-/// What is remembered, and the version that it was read at.
+impl EntityRecord for Remembered {
+    const KIND: &'static str = "acp-session";
+    type Id = SessionId;
+    type Event = NoEvent;
+
+    fn status(&self) -> Arc<str> {
+        "known".into()
+    }
+}
+
+/// What is remembered, and the head that it was read from.
 #[derive(Debug)]
 pub(super) struct Memory {
     log: Log,
-    stream: StreamId,
-    version: Version,
-    pub(super) remembered: Option<Remembered>,
+    session: SessionId,
+    stored: Option<StoredHead>,
+    remembered: Option<Remembered>,
 }
 
 impl Memory {
-    /// What is known of a session. What cannot be read is not known: the agent gets the conversation told instead.
+    /// Reads what is remembered of a session. If that can't be read, the agent gets the conversation in its prompt instead.
     pub(super) async fn read(log: &Log, session: SessionId) -> Result<Self, BadName> {
-        let stream = acp_stream(session)?;
-        let head = log.head(&stream).await.unwrap_or_else(|error| {
-            tracing::warn!(%error, %session, "what an agent knows of a session cannot be read");
+        let stored = log.head(&AgentSession::stream_of(&session)?).await;
+        let stored = stored.unwrap_or_else(|error| {
+            tracing::warn!(%error, %session, "could not read which session an agent keeps");
             None
         });
         Ok(Self {
             log: log.clone(),
-            stream,
-            version: head.as_ref().map_or(Version::NONE, |head| head.version),
-            remembered: head.and_then(|head| serde_json::from_slice(&head.head.body).ok()),
+            session,
+            remembered: stored
+                .as_ref()
+                .and_then(|stored| Remembered::decode(&stored.head).ok()),
+            stored,
         })
     }
 
-    /// The session that this agent can take up again, if it knows all that was said.
+    /// The session that this agent can resume, if it knows all turns before this one.
     pub(super) fn usable(&self, agent: &str, previous: Option<TurnId>) -> Option<&Remembered> {
         self.remembered
             .as_ref()
             .filter(|known| known.agent == agent && Some(known.after) == previous)
     }
 
-    /// Remembers. If somebody else has written meanwhile, or the log fails, the next turn tells the agent the conversation.
-    pub(super) async fn write(&mut self, remembered: Remembered) {
-        let head = match Head::json("acp-session", "known", &remembered) {
-            Ok(head) => head,
-            Err(error) => {
-                return tracing::warn!(%error, "which session an agent keeps was not written down");
-            }
-        };
-        let write = Write {
-            stream: self.stream.clone(),
-            expected: self.version,
-            head: Some(head),
-            events: Vec::new(),
-        };
-        match self.log.commit(Commit::one(write)).await {
-            Ok(_) => self.remembered = Some(remembered),
-            Err(error) => tracing::warn!(%error, "which session an agent keeps was not written down"),
+    /// Remembers. If that fails, the agent gets the conversation in the prompt of the next turn.
+    pub(super) async fn write(self, remembered: Remembered) {
+        let mut next = AgentSession::replacing(self.session, self.stored.as_ref(), remembered);
+        if let Err(error) = next.save(&self.log, &[]).await {
+            tracing::warn!(%error, "could not store which session an agent keeps");
         }
     }
 }

@@ -31,4 +31,5 @@ mod updates;
 mod wire;
 
 pub use agent::AcpAgent;
+pub(crate) use memory::AgentSession;
 pub use settings::AcpSettings;

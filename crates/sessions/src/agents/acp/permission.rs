@@ -25,7 +25,6 @@ pub(super) struct Ends {
 /// A question of an agent, once it is known which call of a tool it is about.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Wish {
-    /// The item of the tool.
     pub(super) item: Option<u64>,
     /// The tool, as rules name it.
     pub(super) tool: String,

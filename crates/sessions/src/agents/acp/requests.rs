@@ -23,11 +23,11 @@ const REQUESTS_LIMIT: u32 = 64;
 /// Answers the requests of an agent. Clones are the same one.
 #[derive(Clone, Debug)]
 pub(super) struct Requests {
-    shared: Arc<Shared>,
+    shared: Arc<RequestContext>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct RequestContext {
     outbox: Outbox,
     files: Files,
     terminals: Arc<Terminals>,
@@ -56,7 +56,7 @@ impl Requests {
         ends: Ends,
     ) -> Self {
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(RequestContext {
                 outbox,
                 files,
                 terminals,
@@ -94,7 +94,7 @@ impl Requests {
     }
 }
 
-impl Shared {
+impl RequestContext {
     async fn answer(&self, request: Request) -> Result<Value, RpcError> {
         let (method, params) = match request {
             Request::Permission(request, wish) => {

@@ -22,11 +22,11 @@ const STOP: StopPlan = StopPlan {
 /// An agent that is up. Clones are the same one.
 #[derive(Clone, Debug)]
 pub(super) struct AcpServer {
-    shared: Arc<Shared>,
+    shared: Arc<ServerState>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct ServerState {
     child: Child,
     site: Arc<Site>,
     stay: CommandRun,
@@ -45,7 +45,7 @@ impl AcpServer {
         initialized: Initialized,
     ) -> Self {
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(ServerState {
                 child,
                 site,
                 stay,

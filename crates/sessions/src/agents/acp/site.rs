@@ -91,7 +91,6 @@ impl Site {
         self.left.lock().unwrap_or_else(PoisonError::into_inner).tried
     }
 
-    /// Takes what was left.
     pub(super) fn take_left(&self) -> Left {
         std::mem::take(&mut *self.left.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -165,7 +165,6 @@ impl Terminals {
         Some(self.find(name).ok()?.said().0)
     }
 
-    /// Waits for its end.
     pub(super) async fn wait(&self, name: &str, scope: &Scope) -> Result<Value, RpcError> {
         let terminal = self.find(name)?;
         let waited = terminal

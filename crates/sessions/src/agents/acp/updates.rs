@@ -217,7 +217,6 @@ impl Tool {
     }
 }
 
-/// What a tool has to show.
 fn in_words(content: &ToolContent, terminals: &Terminals) -> String {
     let line = |text: String| match text.ends_with('\n') || text.is_empty() {
         true => text,

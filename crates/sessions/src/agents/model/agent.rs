@@ -27,7 +27,6 @@ pub struct ModelAgent {
 pub(super) struct Core {
     pub(super) settings: ModelSettings,
     pub(super) breaker: CircuitBreaker,
-    /// The name of the circuit.
     pub(super) circuit: String,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) wall: WallClock,

@@ -30,7 +30,6 @@ const LINE_LIMIT_BYTES: usize = 4 * 1024 * 1024;
 /// The most bytes that are read of a refusal, or of an answer that is no stream.
 const BODY_LIMIT_BYTES: usize = 4 * 1024 * 1024;
 
-/// Asks for one turn.
 pub(super) struct Asking<'a> {
     pub(super) core: &'a Core,
     pub(super) ready: &'a Ready,

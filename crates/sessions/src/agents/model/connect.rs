@@ -141,7 +141,6 @@ mod tests {
         (listener, port)
     }
 
-    /// Reads until something comes to an end.
     async fn read_until(socket: &mut (impl AsyncRead + Unpin), end: &str) -> String {
         let mut text = String::new();
         while !text.ends_with(end) {

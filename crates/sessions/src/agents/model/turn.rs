@@ -38,7 +38,6 @@ pub(super) enum Halt {
     Model(&'static str, String),
 }
 
-/// A limit that was passed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Limit {
     Steps(u32),
@@ -84,7 +83,6 @@ impl Limit {
     }
 }
 
-/// Runs a turn to its end.
 pub(super) async fn run(core: &Core, ready: &Ready, turn: &AgentTurn) -> AgentEnd {
     let halt = match Loop::begin(core, ready, turn).await {
         Ok(mut running) => match running.go_on().await {

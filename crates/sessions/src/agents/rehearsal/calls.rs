@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::script::{Action, Place};
+use super::script::{Action, FilePosition};
 use crate::tools::ToolCall;
 
 /// The call that a step is, with its texts filled in by `fill`; nothing if it is none.
@@ -32,7 +32,7 @@ fn call(tool: &str, arguments: Value) -> ToolCall {
     }
 }
 
-fn question(verb: &str, at: &Place) -> Value {
+fn question(verb: &str, at: &FilePosition) -> Value {
     let mut question = json!({ "verb": verb, "path": at.path });
     for (name, number) in [("line", at.line), ("column", at.column)] {
         if let Some(number) = number {

@@ -5,7 +5,6 @@
 /// The longest text once it is filled in. A script of 128 KiB could name a prompt of 256 KiB ten thousand times.
 pub(super) const FILLED_LIMIT_BYTES: usize = 1024 * 1024;
 
-/// A text became too long.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct TooLong;
 

@@ -9,21 +9,20 @@ use super::script::{Action, STEP_LIMIT, Script, Step};
 /// A script as it is played: a stack of places, one for each level of nesting.
 #[derive(Debug)]
 pub(super) struct Player {
-    places: Vec<Place>,
+    places: Vec<ListPosition>,
     /// By seed.
     generators: BTreeMap<u64, Generator>,
     steps_left: u64,
 }
 
 #[derive(Debug)]
-struct Place {
+struct ListPosition {
     steps: Arc<[Step]>,
     next: usize,
     /// How often they are to be taken after this time.
     again: u32,
 }
 
-/// What is next.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Next {
     /// This.
@@ -37,7 +36,7 @@ pub(super) enum Next {
 impl Player {
     pub(super) fn new(script: &Script) -> Self {
         Self {
-            places: vec![Place::new(Arc::clone(&script.steps), 1)],
+            places: vec![ListPosition::new(Arc::clone(&script.steps), 1)],
             generators: BTreeMap::new(),
             steps_left: STEP_LIMIT,
         }
@@ -68,7 +67,7 @@ impl Player {
             match step {
                 Step::Act(action) => return Next::Act(action),
                 Step::Repeat { times: 0, .. } => {}
-                Step::Repeat { times, steps } => self.places.push(Place::new(steps, times)),
+                Step::Repeat { times, steps } => self.places.push(ListPosition::new(steps, times)),
                 Step::Random { seed, of } => {
                     let generator = self
                         .generators
@@ -76,7 +75,7 @@ impl Player {
                         .or_insert_with(|| Generator::new(seed));
                     if let Some(drawn) = of.get(generator.below(of.len())) {
                         let drawn = Arc::from([drawn.clone()]);
-                        self.places.push(Place::new(drawn, 1));
+                        self.places.push(ListPosition::new(drawn, 1));
                     }
                 }
             }
@@ -94,7 +93,7 @@ impl Player {
     }
 }
 
-impl Place {
+impl ListPosition {
     fn new(steps: Arc<[Step]>, times: u32) -> Self {
         Self {
             steps,

@@ -13,7 +13,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::options::MergeKeyPolicy;
 
-use super::script::{Action, PAUSE_LIMIT, Place, ScriptError, Speech, Step};
+use super::script::{Action, FilePosition, PAUSE_LIMIT, ScriptError, Speech, Step};
 
 /// How much may come out of aliases. They make large things of small ones; a script has `repeat` for that.
 const ALIAS_LIMIT: usize = 1000;
@@ -28,7 +28,6 @@ struct Whole {
     steps: Steps,
 }
 
-/// Reads the steps of a script.
 pub(super) fn read(text: &str) -> Result<Arc<[Step]>, ScriptError> {
     let mut options = serde_saphyr::Options::default();
     options.merge_keys = MergeKeyPolicy::Error;
@@ -162,7 +161,7 @@ struct Edit {
 #[serde(deny_unknown_fields)]
 struct Lsp {
     verb: String,
-    at: Place,
+    at: FilePosition,
 }
 
 #[derive(Deserialize)]
@@ -187,7 +186,6 @@ struct Paced {
     every: Option<Pause>,
 }
 
-/// A list of steps.
 struct Steps(Arc<[Step]>);
 
 impl<'de> Deserialize<'de> for Steps {
@@ -273,7 +271,7 @@ impl Scalar for Pause {
     }
 }
 
-impl Scalar for Place {
+impl Scalar for FilePosition {
     const EXPECTED: &'static str = "a place such as src/main.rs:3:7, with line and column from 1";
 
     fn from_text(text: &str) -> Result<Self, String> {
@@ -305,7 +303,10 @@ fn with_number(text: &str) -> Result<(&str, Option<u32>), String> {
         Some((rest, digits)) if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) => {
             match digits.parse() {
                 Ok(number) if number > 0 => Ok((rest, Some(number))),
-                _ => Err(format!("`{text}` is no place; expected {}", Place::EXPECTED)),
+                _ => Err(format!(
+                    "`{text}` is no place; expected {}",
+                    FilePosition::EXPECTED
+                )),
             }
         }
         _ => Ok((text, None)),
@@ -321,7 +322,7 @@ macro_rules! read_scalars {
         }
     )*};
 }
-read_scalars!(Text, Pause, Place);
+read_scalars!(Text, Pause, FilePosition);
 
 impl<'de> Deserialize<'de> for Speech {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

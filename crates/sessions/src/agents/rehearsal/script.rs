@@ -32,7 +32,6 @@ pub struct ScriptError {
     pub what: String,
 }
 
-/// A step.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Step {
     /// Something is done.
@@ -65,7 +64,7 @@ pub(super) enum Action {
     },
     Lsp {
         verb: String,
-        at: Place,
+        at: FilePosition,
     },
     Sleep(Duration),
     Ask(String),
@@ -82,7 +81,7 @@ pub(super) struct Speech {
 
 /// A place in a file: `src/main.rs`, `src/main.rs:3` or `src/main.rs:3:7`.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) struct Place {
+pub(super) struct FilePosition {
     pub(super) path: String,
     pub(super) line: Option<u32>,
     pub(super) column: Option<u32>,
@@ -131,7 +130,7 @@ mod tests {
     use proptest::prelude::{any, prop, proptest};
     use proptest::sample::select;
 
-    use super::{Action, NESTING_LIMIT, Place, Script, Speech, Step};
+    use super::{Action, FilePosition, NESTING_LIMIT, Script, Speech, Step};
 
     fn steps(text: &str) -> Result<Vec<Step>, String> {
         let script = Script::parse(text).map_err(|wrong| wrong.to_string())?;
@@ -151,7 +150,7 @@ mod tests {
 
     #[test]
     fn every_step_is_read() {
-        let place = |path: &str, line, column| Place {
+        let place = |path: &str, line, column| FilePosition {
             path: path.to_owned(),
             line,
             column,

@@ -65,7 +65,6 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// Plays a script to its end.
     pub(super) async fn play(&mut self, script: &Script) -> AgentEnd {
         match self.play_on(&mut Player::new(script)).await {
             Ok(()) => AgentEnd::Done,

@@ -65,7 +65,6 @@ impl Outbox {
         self.send(message::notification(method, params)).await;
     }
 
-    /// Answers a request.
     pub(in super::super) async fn answer(&self, id: &RequestId, result: Result<Value, RpcError>) {
         self.send(message::answer(id, result)).await;
     }

@@ -74,7 +74,6 @@ impl RpcError {
         Self::new(Self::INVALID_PARAMS, message)
     }
 
-    /// There is no such method.
     pub(in super::super) fn no_method(method: &str) -> Self {
         Self::new(Self::NOT_FOUND, format!("there is no method `{method}`"))
     }
@@ -132,17 +131,14 @@ impl Message {
     }
 }
 
-/// A request as a line.
 pub(super) fn request(id: u64, method: &str, params: &Value) -> Vec<u8> {
     line(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))
 }
 
-/// A notification as a line.
 pub(super) fn notification(method: &str, params: &Value) -> Vec<u8> {
     line(&json!({ "jsonrpc": "2.0", "method": method, "params": params }))
 }
 
-/// An answer as a line.
 pub(super) fn answer(id: &RequestId, result: Result<Value, RpcError>) -> Vec<u8> {
     line(&match result {
         Ok(result) => json!({ "jsonrpc": "2.0", "id": id.0, "result": result }),

@@ -12,7 +12,6 @@ const IMAGE_BYTES: usize = 6 * 1024;
 /// What a message or a call costs besides its text.
 const MESSAGE_BYTES: usize = 48;
 
-/// A message of a conversation.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(in super::super) enum Message {
     /// What the agent is.
@@ -34,7 +33,6 @@ pub(in super::super) enum Part {
     Image(String),
 }
 
-/// A call of a tool.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(in super::super) struct Call {
     pub(in super::super) id: String,
@@ -43,7 +41,6 @@ pub(in super::super) struct Call {
     pub(in super::super) arguments: String,
 }
 
-/// The body of a request.
 pub(in super::super) fn body(model: &str, messages: &[&Message], tools: &[ToolSpec]) -> Bytes {
     let mut body = json!({
         "model": model,

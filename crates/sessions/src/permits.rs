@@ -1,7 +1,7 @@
-//! The places for turns of one daemon, and who waits for one.
+//! The permits for turns of one daemon, and the sessions that wait for one.
 //!
-//! **Invariant:** a place is free only while nobody waits. One that is given back goes to the session that has waited longest,
-//! without ever being free, so that no newcomer can take it.
+//! **Invariant:** a permit is free only while no session waits. A returned permit goes directly to the session that has
+//! waited longest, so no newcomer can take it.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -9,43 +9,43 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use kernel::{Deadline, Scope, Slot};
 use protocol::{SessionCounts, SessionId, TurnId};
 
-use crate::shared::Shared;
+use crate::inner::SessionsInner;
 
-/// The places. A turn runs only with one.
+/// A turn runs only with a permit.
 #[derive(Debug)]
-pub(crate) struct Places {
-    /// Guards who has a place and who waits; held to look and to write.
+pub(crate) struct TurnPermits {
+    /// Guards who has a permit and who waits.
     inner: Mutex<Inner>,
-    /// How many turns run here, for those who wait until none does.
+    /// How many turns run here, for [`idle`](Self::idle).
     running: Slot<usize>,
 }
 
 #[derive(Debug)]
 struct Inner {
     free: usize,
-    /// The turns that run here, or are about to, with the number of places that are reserved for each. Two tasks can go for
-    /// the same turn; the one that does not get it gives its place back while the other one runs.
+    /// The turns that run here, or are about to, with the number of permits reserved for each. Two tasks can try to run the
+    /// same turn; the one that doesn't get it returns its permit while the other one runs.
     turns: HashMap<TurnId, usize>,
-    /// Sessions with prompts that wait for a place, in the order in which they came. None is in it twice.
+    /// Sessions with prompts that wait for a permit, in order. Each is listed once.
     waiting: VecDeque<SessionId>,
 }
 
-/// Who may get a place that is given back.
+/// Who may get a returned permit.
 #[derive(Clone, Copy, Debug)]
 enum Heirs {
     WhoeverWaits,
-    /// The daemon ends, and nothing begins any more.
+    /// The daemon is shutting down, and nothing starts anymore.
     Nobody,
 }
 
-/// A place. When it is dropped, the session that has waited longest gets it.
+/// When it is dropped, the session that has waited longest gets it.
 #[derive(Debug)]
-pub(crate) struct Place {
-    shared: Weak<Shared>,
+pub(crate) struct TurnPermit {
+    shared: Weak<SessionsInner>,
     turn: Option<TurnId>,
 }
 
-impl Places {
+impl TurnPermits {
     pub(crate) fn new(count: usize) -> Self {
         Self {
             inner: Mutex::new(Inner {
@@ -57,9 +57,9 @@ impl Places {
         }
     }
 
-    /// A place, if there is one. Otherwise the session waits for the next.
-    pub(crate) fn take(&self, shared: &Arc<Shared>, session: SessionId) -> Option<Place> {
-        self.lock().take(session).then(|| Place {
+    /// A permit, if one is free. Otherwise the session waits for the next.
+    pub(crate) fn take(&self, shared: &Arc<SessionsInner>, session: SessionId) -> Option<TurnPermit> {
+        self.lock().take(session).then(|| TurnPermit {
             shared: Arc::downgrade(shared),
             turn: None,
         })
@@ -78,18 +78,18 @@ impl Places {
         }
     }
 
-    /// Waits until nothing runs here; false if that took too long.
+    /// Waits until nothing runs here. Returns false if the deadline passes first.
     pub(crate) async fn idle(&self, deadline: Deadline, scope: &Scope) -> bool {
         let idle = self.running.wait_until(|running| *running == 0, deadline, scope);
         idle.await.is_ok()
     }
 
-    /// Tells those who wait for the end how many run.
+    /// Publishes how many turns run.
     fn tell(&self) {
         loop {
             let seen = self.running.read();
             let running = self.lock().turns.len();
-            // Whoever was faster has looked too, but maybe before this change.
+            // Another thread may have published a count from before this change.
             if *seen.state == running || self.running.transition(seen.generation, running).is_ok() {
                 return;
             }
@@ -102,7 +102,7 @@ impl Places {
 }
 
 impl Inner {
-    /// Whether there is a place. Otherwise the session waits for the next.
+    /// Whether a permit was free. Otherwise the session waits for the next.
     fn take(&mut self, session: SessionId) -> bool {
         if self.free == 0 {
             if !self.waiting.contains(&session) {
@@ -114,7 +114,7 @@ impl Inner {
         true
     }
 
-    /// Takes a place back, and says who gets it: whoever has waited longest.
+    /// Returns a permit, and says which session gets it.
     fn give_back(&mut self, heirs: Heirs) -> Option<SessionId> {
         let next = match heirs {
             Heirs::WhoeverWaits => self.waiting.pop_front(),
@@ -126,39 +126,40 @@ impl Inner {
         next
     }
 
-    /// One place less is reserved for a turn.
+    /// Cancels one reservation for a turn.
     fn give_up(&mut self, turn: TurnId) {
-        if let Some(places) = self.turns.get_mut(&turn) {
-            *places -= 1;
-            if *places == 0 {
+        if let Some(permits) = self.turns.get_mut(&turn) {
+            *permits -= 1;
+            if *permits == 0 {
                 self.turns.remove(&turn);
             }
         }
     }
 }
 
-impl Place {
-    /// Says which turn is about to run with it, before that is committed: whoever sees it as ours finds it here.
+impl TurnPermit {
+    /// Records which turn is about to run with it, before that is committed. So whoever sees the turn in the log finds it
+    /// here.
     pub(crate) fn reserve(&mut self, turn: TurnId) {
         if let Some(shared) = self.shared.upgrade() {
-            let mut inner = shared.places.lock();
+            let mut inner = shared.permits.lock();
             if let Some(before) = self.turn.replace(turn) {
                 inner.give_up(before);
             }
             *inner.turns.entry(turn).or_default() += 1;
             drop(inner);
-            shared.places.tell();
+            shared.permits.tell();
         }
     }
 }
 
-impl Drop for Place {
+impl Drop for TurnPermit {
     fn drop(&mut self) {
         let Some(shared) = self.shared.upgrade() else {
             return;
         };
         let next = {
-            let mut inner = shared.places.lock();
+            let mut inner = shared.permits.lock();
             if let Some(turn) = self.turn {
                 inner.give_up(turn);
             }
@@ -168,13 +169,13 @@ impl Drop for Place {
             };
             inner.give_back(heirs)
         };
-        shared.places.tell();
+        shared.permits.tell();
         if let Some(session) = next {
-            let place = Place {
+            let permit = TurnPermit {
                 shared: self.shared.clone(),
                 turn: None,
             };
-            crate::runner::go_on_with(&shared, session, place);
+            crate::runner::go_on_with(&shared, session, permit);
         }
     }
 }
@@ -194,7 +195,7 @@ mod tests {
         assert!(inner.take(first));
         assert!(!inner.take(second) && !inner.take(third) && !inner.take(second));
         assert_eq!(inner.give_back(Heirs::WhoeverWaits), Some(second));
-        assert!(!inner.take(newcomer), "the place is the second session's");
+        assert!(!inner.take(newcomer), "the permit is the second session's");
         assert_eq!(inner.give_back(Heirs::WhoeverWaits), Some(third));
         assert_eq!(inner.give_back(Heirs::WhoeverWaits), Some(newcomer));
         assert_eq!(inner.give_back(Heirs::WhoeverWaits), None);

@@ -1,9 +1,9 @@
-//! What all parts of the service share.
+//! The state that all parts of the service share.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use eventlog::{CommitError, Log, WallClock};
+use eventlog::{Change, ConflictRetries, Log, MaybeConflict, WallClock};
 use kernel::{CancellationToken, Clock};
 use plans::Plans;
 use process::Tasks;
@@ -15,16 +15,15 @@ use crate::machines::Machines;
 use crate::observe::Observer;
 use crate::options::SessionsSettings;
 use crate::owner::{Owner, Sharing, Tenure};
-use crate::places::Places;
+use crate::permits::TurnPermits;
 use crate::ports::Ports;
 use crate::session::Session;
 use crate::state::{Refused, Step};
 use crate::store::{self, Made, On, TRIES};
 use crate::turn::Turn;
 
-/// What all parts share.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct SessionsInner {
     pub(crate) log: Log,
     pub(crate) sharing: Sharing,
     pub(crate) owner: Owner,
@@ -36,45 +35,41 @@ pub(crate) struct Shared {
     pub(crate) tasks: Tasks,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) wall: WallClock,
-    pub(crate) places: Places,
+    pub(crate) permits: TurnPermits,
     pub(crate) machines: Machines,
-    /// Is told what turns do, if anybody wants to know.
+    /// Observes what turns do.
     pub(crate) observer: OnceLock<Arc<dyn Observer>>,
-    /// Cancelled when the daemon takes no more prompts.
+    /// Cancelled when the daemon accepts no more prompts.
     pub(crate) open: CancellationToken,
 }
 
-impl Shared {
-    /// Changes a session, and nothing else: reads it whole, decides, and commits on what was read, until nobody was faster.
-    pub(crate) async fn change(
+impl SessionsInner {
+    /// Changes a session and nothing else. `decide` may return `None` if there is nothing to change.
+    pub(crate) async fn change<S: Into<Option<Step>>>(
         &self,
         id: SessionId,
-        mut decide: impl FnMut(&Session) -> Result<Step, SessionError>,
+        mut decide: impl FnMut(&Session) -> Result<S, SessionError>,
     ) -> Result<Session, SessionError> {
-        for _ in 0..TRIES {
-            let session = store::session(&self.log, id).await?;
-            let step = decide(&session)?;
-            let on = On {
-                session: &session,
-                turn: None,
-            };
-            match store::commit(&self.log, on, step, Vec::new()).await {
-                Ok(made) => return Ok(made.session),
-                Err(CommitError::Conflict { .. }) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        self.contended(id).await
+        let changed = Session::update(&self.log, id, TRIES, |session| {
+            let session = session.filter(|session| !session.record.removing);
+            let step = decide(session.ok_or(SessionError::NotFound(id))?)?;
+            Ok(step.into().map(|step| Change {
+                events: step.happened,
+                ..Change::new(step.session)
+            }))
+        });
+        let changed = self.or_stale(id, changed.await).await?;
+        changed.entity().ok_or(SessionError::NotFound(id))
     }
 
-    /// Changes a session together with one of its turns.
     pub(crate) async fn change_turn(
         &self,
         id: SessionId,
         turn: TurnId,
         mut decide: impl FnMut(&Session, &Turn) -> Result<Step, SessionError>,
     ) -> Result<Made, SessionError> {
-        for _ in 0..TRIES {
+        let mut retries = ConflictRetries::new(TRIES);
+        loop {
             let session = store::session(&self.log, id).await?;
             let found = store::turn(&self.log, turn).await?;
             if found.record.session != id {
@@ -85,17 +80,15 @@ impl Shared {
                 session: &session,
                 turn: Some((turn, found.version)),
             };
-            match store::commit(&self.log, on, step, Vec::new()).await {
-                Ok(made) => return Ok(made),
-                Err(CommitError::Conflict { .. }) => {}
-                Err(error) => return Err(error.into()),
+            let changed = store::commit(&self.log, on, step, Vec::new()).await;
+            if !retries.again(&changed) {
+                return self.or_stale(id, changed.map_err(SessionError::from)).await;
             }
         }
-        self.contended(id).await
     }
 
-    /// Carries something out to its end, whether or not the caller stays for the answer. A caller that goes away in between
-    /// must not leave a turn that is said to run, and which nobody runs.
+    /// Runs something to its end, even if the caller goes away. Otherwise a turn could be marked as running without anybody
+    /// running it.
     pub(crate) async fn to_the_end<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T, SessionError>> + Send + 'static,
@@ -104,14 +97,21 @@ impl Shared {
         done.unwrap_or(Err(SessionError::Closed))
     }
 
-    /// Somebody else was always faster.
-    pub(crate) async fn contended<T>(&self, id: SessionId) -> Result<T, SessionError> {
-        Err(SessionError::Stale {
-            current: Box::new(store::session(&self.log, id).await?),
-        })
+    /// Passes on the result of a change. If it conflicted every time, the session is stale.
+    pub(crate) async fn or_stale<T>(
+        &self,
+        id: SessionId,
+        changed: Result<T, SessionError>,
+    ) -> Result<T, SessionError> {
+        match changed {
+            Err(error) if error.is_conflict() => Err(SessionError::Stale {
+                current: Box::new(store::session(&self.log, id).await?),
+            }),
+            changed => changed,
+        }
     }
 
-    /// An agent that can be asked.
+    /// An agent that is ready.
     pub(crate) fn agent(&self, name: &str) -> Result<&Arc<dyn Agent>, SessionError> {
         let agent = self.agents.get(name).ok_or_else(|| SessionError::AgentNotFound {
             name: name.to_owned(),
@@ -126,7 +126,7 @@ impl Shared {
         }
     }
 
-    /// Refuses a choice that names no agent which could follow it.
+    /// Refuses a choice that its agent can't follow.
     pub(crate) fn check_choice(&self, choice: &AgentChoice) -> Result<(), SessionError> {
         let agent = self.agent(&choice.name)?;
         agent.check(choice).map_err(|what| SessionError::Invalid { what })
@@ -140,7 +140,7 @@ impl Shared {
     }
 }
 
-/// Why a step about a turn is not possible, in words for whoever asked.
+/// The error for a refused step about a turn.
 pub(crate) fn refusal(refused: &Refused, session: &Session, turn: &Turn) -> SessionError {
     match refused {
         Refused::Active(active) => SessionError::TurnActive {
