@@ -109,17 +109,27 @@ pub(crate) async fn submit(log: &Log, new: NewJob, now: UnixMs) -> Result<Accept
     }
 }
 
-/// A job that starts when another one has ended.
+/// A job that starts when another one, or something else, has ended.
 struct Follower {
     id: JobId,
     record: Record,
     payload: Payload,
 }
 
+/// A job as the write that submits it, for a commit that somebody else makes.
+pub(crate) fn submission(mut new: NewJob, now: UnixMs) -> Result<Write, SubmitError> {
+    new.facts.waits_until = WaitsUntil::End;
+    Follower::checked(new, now)?.write().map_err(refused)
+}
+
 impl Follower {
     fn new(mut new: NewJob, after: JobId, now: UnixMs) -> Result<Self, SubmitError> {
         new.facts.after = vec![after];
         new.facts.waits_until = WaitsUntil::End;
+        Self::checked(new, now)
+    }
+
+    fn checked(new: NewJob, now: UnixMs) -> Result<Self, SubmitError> {
         check(&new)?;
         let (record, _) = state::submitted(new.facts, new.delay, now);
         Ok(Self {

@@ -13,8 +13,8 @@
 
 use eventlog::UnixMs;
 use protocol::{
-    AgentChoice, HomeId, IfBusy, PermissionAnswer, PermissionId, PermissionRule, PlanId, RulePermission,
-    TurnError, TurnId, TurnState, Usage,
+    AgentChoice, FinishPlan, HomeId, IfBusy, PermissionAnswer, PermissionId, PermissionRule, PlanId,
+    RulePermission, TurnError, TurnId, TurnState, Usage,
 };
 use serde::{Deserialize, Serialize};
 
@@ -113,6 +113,8 @@ pub(crate) struct Draft {
     pub(crate) agent: AgentChoice,
     /// The home whose machine is to run it, and whatever else waits in the session.
     pub(crate) home: HomeId,
+    /// What is done with the plan when the turn is done.
+    pub(crate) finish: Option<FinishPlan>,
     pub(crate) by: Actor,
 }
 
@@ -161,6 +163,8 @@ pub(crate) fn accept(
         plan: None,
         usage: Usage::default(),
         error: None,
+        finish: draft.finish,
+        finish_job: None,
         transcript: None,
     };
     let text = first_line(&draft.prompt.text, TITLE_CHARACTERS);

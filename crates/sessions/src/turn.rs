@@ -1,7 +1,9 @@
 //! What a turn is.
 
 use eventlog::{BlobId, Sequence, UnixMs, Version};
-use protocol::{AgentChoice, PlanId, SessionId, TurnError, TurnId, TurnState, Usage, lenient};
+use protocol::{
+    AgentChoice, FinishPlan, JobId, PlanId, SessionId, TurnError, TurnId, TurnState, Usage, lenient,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::owner::Owner;
@@ -61,6 +63,16 @@ pub struct TurnRecord {
     /// Why it ended, if not well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<TurnError>,
+    /// What is done with the plan when it is done.
+    #[serde(
+        default,
+        deserialize_with = "lenient",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub finish: Option<FinishPlan>,
+    /// The job that does it, submitted by the commit that ended the turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finish_job: Option<JobId>,
     /// The whole of it, once its events were folded together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transcript: Option<BlobId>,

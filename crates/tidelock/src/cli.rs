@@ -60,7 +60,7 @@ pub(crate) use plan::{
     PlanListArguments, UndoArguments,
 };
 pub(crate) use plan_change::{Operation, PlanRecordArguments};
-pub(crate) use prompt::{IfDone, PromptArguments, TalkArguments};
+pub(crate) use prompt::{PromptArguments, TalkArguments};
 pub(crate) use quarantine::QuarantineCommand;
 pub(crate) use sandboxed::{Afterwards, ExecArguments, SandboxedArguments};
 pub(crate) use session::{

@@ -35,16 +35,16 @@ pub(super) mod samples;
 
 use std::time::Duration;
 
-pub(super) use check::{Aside, run_checks};
+pub(super) use check::Aside;
 pub(super) use diff::{columns, read_diff};
 pub(super) use open::order;
-pub(super) use outcome::{Attempt, apply, outcome_text, outcome_text_of};
+pub(super) use outcome::{Attempt, outcome_text, outcome_text_of};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 pub(super) use show::checks as checks_text;
 pub(super) use stat::stat;
 pub(super) use watch::until_left;
-pub(super) use words::{is_passed, next as next_lines, short, summary};
+pub(super) use words::{next as next_lines, short, summary};
 
 use crate::cli::PlanCommand;
 use crate::client::{Client, path_segment};

@@ -82,6 +82,7 @@ fn request(site: &Site, open: &Open, blocks: &[ContentBlock]) -> Result<StartTur
         if_busy: Some(IfBusy::Queue),
         seen: None,
         here: false,
+        finish: None,
         idempotency_key: Some(TurnId::generate().to_string()),
     })
 }

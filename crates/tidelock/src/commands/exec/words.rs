@@ -60,11 +60,6 @@ pub(in crate::commands) fn next(plan: &Plan) -> String {
     format!("\n{} is {}. Next:\n{lines}", plan.id, plan.state.as_str())
 }
 
-/// The checks, with those that have not passed.
-pub(in crate::commands) fn checks(palette: Palette, plan: &Plan) -> String {
-    checks_text(palette, &plan.checks)
-}
-
 /// Nobody stays with the command.
 pub(super) fn detached(plan: &Plan, afterwards: Afterwards, job: &str) -> String {
     let (plan_end, job_end) = (short(&plan.id), short(job));
@@ -113,6 +108,7 @@ pub(super) fn finished(palette: Palette, plan: &Plan, finish: &PlanFinish) -> St
         FinishOutcome::NotApplied => {
             let because = match finish.why.as_deref() {
                 Some("command_failed") => "the command didn't succeed",
+                Some("turn_not_done") => "the turn didn't finish",
                 Some("input_cut") => "its input was cut off",
                 Some("checks") => "not all checks have passed",
                 Some("interrupted") => "it was interrupted",
@@ -177,7 +173,7 @@ mod tests {
             kept(&plan(PlanState::Open)),
             next(&plan(PlanState::Open)),
             next(&passed),
-            checks(Palette::Plain, &plan(PlanState::Sealed)),
+            checks_text(Palette::Plain, &plan(PlanState::Sealed).checks),
             next(&plan(PlanState::Discarded)),
             detached(&plan(PlanState::Open), Afterwards::Keep, job),
             detached(&plan(PlanState::Open), Afterwards::Seal, job),

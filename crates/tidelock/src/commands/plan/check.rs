@@ -55,15 +55,15 @@ fn told(palette: Palette, plan: &Plan) -> String {
 
 /// A plan after its checks were followed.
 #[derive(Debug)]
-pub(in crate::commands) struct Checked {
+struct Checked {
     /// The plan, as it is then.
-    pub(in crate::commands) answer: Value,
-    pub(in crate::commands) interrupted: Interrupted,
+    answer: Value,
+    interrupted: Interrupted,
 }
 
 /// Runs the checks that have to be run, shows what they write on standard error, and waits until it is known what became
 /// of each. The first Ctrl-C cancels them, the second one leaves them alone.
-pub(in crate::commands) fn run_checks(
+fn run_checks(
     id: &str,
     request: &CheckPlan,
     interrupts: &mut Interrupts,

@@ -44,21 +44,6 @@ pub(super) fn run_apply(arguments: &ApplyArguments, client: &Client) -> Result<R
     report(answer, Attempt::Apply, client.palette())
 }
 
-/// Applies one plan.
-pub(in crate::commands) fn apply(
-    id: &str,
-    commit: Option<CommitPlans>,
-    client: &Client,
-) -> Result<Value, Failure> {
-    let request = ApplyPlans {
-        plans: vec![id.to_owned()],
-        seen: Vec::new(),
-        dry_run: false,
-        commit,
-    };
-    send(&request, client)
-}
-
 /// Two applies of one plan apply it once, but the second one is told that it was too late.
 fn send(request: &ApplyPlans, client: &Client) -> Result<Value, Failure> {
     let path = format!("{PLANS}/apply");

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal};
 use protocol::{StartTurn, TurnAccepted, TurnState};
 use serde_json::{Value, json};
 
-use super::ending::{self, Outcome};
+use super::ending::{self, TurnReport};
 use super::follow::{Listener as _, follow};
 use super::prompt::Prepared;
 use super::scene::Prompts;
@@ -86,18 +86,19 @@ pub(in crate::commands) fn converse(
     let left = follow(client, which, beginning, &mut interrupts, &mut teller)?;
     let used = teller.usage();
     teller.close();
-    let outcome = match left {
-        Ended::Over { .. } => ending::ended(which, (arguments.if_done(), &used), &mut interrupts, client)?,
-        Ended::LeftAlone => {
-            let text = ending::left(&session.id, "Detached.");
-            detached(accepted, text, Exit::Command(INTERRUPTED))
-        }
+    let report = match left {
+        Ended::Over { .. } => ending::ended(&session.id, &turn.id, &used, &mut interrupts, client)?,
+        Ended::LeftAlone => None,
         Ended::NobodyReads => {
             let text = ending::left(&session.id, "The output was closed; the turn keeps running.");
-            detached(accepted, text, Exit::Failed)
+            Some(detached(accepted, text, Exit::Failed))
         }
     };
-    Ok(finish(outcome, client.format()))
+    let report = report.unwrap_or_else(|| {
+        let text = ending::left(&session.id, "Detached.");
+        detached(accepted, text, Exit::Command(INTERRUPTED))
+    });
+    Ok(finish(report, client.format()))
 }
 
 /// From now on Ctrl-C is for the turn.
@@ -119,21 +120,21 @@ fn announce(format: Format, accepted: &Value) {
     }
 }
 
-fn detached(accepted: &Value, text: String, exit: Exit) -> Outcome {
+fn detached(accepted: &Value, text: String, exit: Exit) -> TurnReport {
     let value = json!({
         "session": accepted["session"],
         "turn": accepted["turn"],
         "plan": Value::Null,
         "outcome": { "outcome": "detached" },
     });
-    Outcome { value, text, exit }
+    TurnReport { value, text, exit }
 }
 
 /// Standard output is the agent's alone.
-pub(super) fn finish(outcome: Outcome, format: Format) -> Report {
+pub(super) fn finish(report: TurnReport, format: Format) -> Report {
     if format == Format::Human {
         // Whoever has closed standard error does not want to be told.
-        drop(output::write(io::stderr(), &outcome.text));
+        drop(output::write(io::stderr(), &report.text));
     }
-    Report::success(outcome.value, String::new()).with_exit(outcome.exit)
+    Report::success(report.value, String::new()).with_exit(report.exit)
 }

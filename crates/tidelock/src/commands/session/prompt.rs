@@ -52,6 +52,7 @@ impl Prepared {
                 if_busy: None,
                 seen: None,
                 here: false,
+                finish: arguments.finish(),
                 // Whoever is not sure that it has arrived sends it again, and it is the same turn.
                 idempotency_key: Some(TurnId::generate().to_string()),
             },
@@ -253,6 +254,7 @@ mod tests {
             if_busy: None,
             seen: None,
             here: false,
+            finish: None,
             idempotency_key: key,
         };
         assert_eq!(prepared.first(), expected);

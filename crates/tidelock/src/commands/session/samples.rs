@@ -88,6 +88,9 @@ pub(super) fn turn(state: TurnState) -> Turn {
             cost_micros: 1_500,
         },
         error,
+        finish: None,
+        finish_job: None,
+        finished: None,
         last_sequence: 42,
     }
 }
