@@ -48,9 +48,8 @@ pub(crate) use job::{
 pub(crate) use job_values::{JobLimit, Variable};
 pub(crate) use join::{JoinAction, JoinArguments, JoinClient, JoinScope, JoinWay};
 pub(crate) use lsp::{
-    CallsArguments, CodeActionsArguments, ConfigArguments, Declaration, FileArguments, LspCommand,
-    PlaceArguments, QueryOptions, ReferencesArguments, RenameArguments, RequestArguments, RestartArguments,
-    StartArguments, StopArguments, TrustArguments, Waiting, WorkspaceSymbolsArguments,
+    ConfigArguments, Declaration, FileArguments, LspCommand, QueryOptions, RequestArguments,
+    RestartArguments, StartArguments, StopArguments, TrustArguments, Waiting,
 };
 pub(crate) use mcp::{McpArguments, WhoApplies};
 pub(crate) use place::Place;

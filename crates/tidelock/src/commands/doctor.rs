@@ -20,12 +20,10 @@ use crate::client::Client;
 use crate::error::{Exit, Failure};
 use crate::output::{Cell, Palette, Report, Tone, table};
 
-/// One thing that was looked at.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct Check {
     id: &'static str,
     state: State,
-    /// What was found.
     detail: String,
     /// What to do about it, if anything.
     advice: Option<String>,

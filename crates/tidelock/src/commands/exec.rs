@@ -23,7 +23,6 @@ use crate::error::{Exit, Failure};
 use crate::output::{self, Format, Report, json_line};
 use crate::printable::{as_it_is, cut, printable};
 
-/// How much of a command makes a title.
 const TITLE_CHARACTERS: usize = 120;
 
 pub(super) fn run(arguments: &ExecArguments, client: &Client) -> Result<Report, Failure> {

@@ -50,7 +50,6 @@ pub(super) fn run(command: &JobCommand, client: &Client) -> Result<Report, Failu
     }
 }
 
-/// The path of a job, or of something about it.
 fn path(id: &str, rest: &str) -> String {
     format!("{JOBS}/{}{rest}", path_segment(id))
 }

@@ -46,7 +46,6 @@ pub(super) fn run(arguments: &JoinArguments, client: &Client) -> Result<Report, 
     Ok(words::report(&wish, &outcome, &client.context))
 }
 
-/// An entry, and where it belongs.
 #[derive(Debug)]
 struct Wish {
     client: &'static Joining,
@@ -58,12 +57,10 @@ struct Wish {
     entry: Entry,
 }
 
-/// What was found, and what was done.
 #[derive(Debug, PartialEq)]
 enum Outcome {
     /// Nothing was asked for but to look.
     Looked(Found),
-    /// It is there, as it was before.
     AlreadyThere,
     Wrote {
         backup: Option<PathBuf>,
@@ -75,7 +72,6 @@ enum Outcome {
     NotThere,
 }
 
-/// An entry in a file.
 #[derive(Clone, Debug, PartialEq)]
 enum Found {
     Nothing,
@@ -122,7 +118,6 @@ impl Wish {
         })
     }
 
-    /// What to write into an empty file.
     fn piece(&self) -> String {
         self.client.format.piece(self.table, &self.name, &self.entry)
     }
@@ -222,7 +217,6 @@ pub(super) fn look(
     Ok(found.map(|found| (path, found)))
 }
 
-/// Where the daemon listens, or where it would.
 fn address(client: &Client) -> String {
     let wanted = std::env::var("TIDELOCK_LISTEN")
         .ok()
@@ -239,7 +233,6 @@ fn address(client: &Client) -> String {
         .map_or_else(|_| usual(), |status| status.address)
 }
 
-/// A path as people read it.
 fn shown(path: &Path) -> String {
     path.display().to_string()
 }

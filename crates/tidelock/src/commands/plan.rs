@@ -79,12 +79,10 @@ pub(super) fn run(command: &PlanCommand, client: &Client) -> Result<Report, Fail
     }
 }
 
-/// The path of a plan, or of something about it.
 pub(super) fn path(id: &str, rest: &str) -> String {
     format!("{PLANS}/{}{rest}", path_segment(id))
 }
 
-/// A plan, or something about it.
 pub(super) fn get(id: &str, rest: &str, client: &Client) -> Result<Value, Failure> {
     client.ask(Repeat::Harmless, |client| {
         client.get_within(&path(id, rest), FILES_TIMEOUT)

@@ -28,7 +28,7 @@ mod words;
 #[cfg(test)]
 mod samples;
 
-use serde_json::Value;
+use serde::de::DeserializeOwned;
 pub(super) use words::agent_state;
 
 use crate::cli::SessionCommand;
@@ -56,17 +56,19 @@ pub(super) fn run(command: &SessionCommand, client: &Client) -> Result<Report, F
     }
 }
 
-/// The path of a session, or of something about it.
 pub(super) fn path(id: &str, rest: &str) -> String {
     format!("{SESSIONS}/{}{rest}", path_segment(id))
 }
 
-/// The path of a turn, or of something about it.
 pub(super) fn turn_path(session: &str, turn: &str, rest: &str) -> String {
     path(session, &format!("/turns/{}{rest}", path_segment(turn)))
 }
 
-/// Has something done.
-fn post(path: &str, body: &impl serde::Serialize, repeat: Repeat, client: &Client) -> Result<Value, Failure> {
+fn post<T: DeserializeOwned>(
+    path: &str,
+    body: &impl serde::Serialize,
+    repeat: Repeat,
+    client: &Client,
+) -> Result<T, Failure> {
     client.ask(repeat, |client| client.post(path, Some(body)))
 }

@@ -21,9 +21,7 @@ use crate::commands::session::{path, turn_path};
 use crate::error::Failure;
 use crate::start::Repeat;
 
-/// Why a turn is cancelled.
 const WHY: &str = "the editor";
-/// The agent that follows a script.
 const REHEARSAL: &str = "rehearsal";
 
 /// Sends a prompt, and waits for the end of its turn.
@@ -152,7 +150,6 @@ pub(super) fn see_whether_it_ended(open: &Open, turn: &str, client: &Client) -> 
     Ok(())
 }
 
-/// Sends what the editor answers to a question.
 pub(super) fn answer(site: &Site, asked: &Asked, result: Option<Value>, client: &Client) {
     let say = |text: &str| site.say(&asked.session, Voice::Agent, text);
     match asked.chosen(result) {

@@ -17,7 +17,6 @@ pub(super) enum Earlier {
     Known,
 }
 
-/// Hears a turn, and tells the editor.
 pub(super) struct Ear<'a> {
     pub(super) site: &'a Site,
     pub(super) open: &'a Open,
@@ -28,12 +27,9 @@ pub(super) struct Ear<'a> {
     pub(super) replay: ReplayEnds,
 }
 
-/// When what was said before is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReplayEnds {
-    /// With the newest event of this turn, which goes on.
     WhenLive,
-    /// With how this turn ended, or with a later turn.
     Later,
 }
 

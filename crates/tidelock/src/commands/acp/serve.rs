@@ -35,10 +35,8 @@ pub(super) const SESSIONS_LIMIT: usize = 32;
 const REQUESTS_LIMIT: usize = 64;
 /// How long what was asked may still take when the editor has closed our input. Prompts are not waited for: they go on.
 const LAST_REQUESTS_LIMIT: Duration = Duration::from_secs(5);
-/// How long the last words may take to be read.
 const LAST_WORDS_LIMIT: Duration = Duration::from_secs(2);
 
-/// What all threads share.
 #[derive(Debug)]
 pub(super) struct Site {
     pub(super) context: Context,
@@ -47,7 +45,6 @@ pub(super) struct Site {
     pub(super) questions: Questions,
     /// The sessions that are open, by id. Held to look, to put one in or to take one out.
     pub(super) sessions: Mutex<BTreeMap<String, Arc<Open>>>,
-    /// How many requests are being done.
     running: Slot<Running>,
 }
 
@@ -64,7 +61,6 @@ struct Running {
     others: usize,
 }
 
-/// What a thread counts as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Prompt,
@@ -120,7 +116,6 @@ pub(in crate::commands) fn run(arguments: AcpArguments, context: Context) -> Res
     Ok(Report::already_told())
 }
 
-/// Something for whoever looks at our log.
 pub(super) fn note(text: &str) {
     // Without standard error there is nobody to tell.
     drop(writeln!(io::stderr(), "tidelock acp: {text}"));
@@ -163,7 +158,6 @@ fn take(site: &Arc<Site>, phase: &mut Phase, message: Message) {
     }
 }
 
-/// What we are and can do.
 fn capabilities() -> Value {
     json!({
         "protocolVersion": PROTOCOL_VERSION,
@@ -178,7 +172,6 @@ fn capabilities() -> Value {
     })
 }
 
-/// Enters a prompt, and has it answered.
 fn prompt(site: &Arc<Site>, id: RequestId, params: Value) {
     let read = schema::read::<PromptRequest>(params);
     let found = read.and_then(|request| Ok((site.session(&request.session_id)?, request.prompt)));
@@ -276,7 +269,6 @@ enum Begun {
     No,
 }
 
-/// Has a request done by a thread, and answered.
 fn in_thread(
     site: &Arc<Site>,
     kind: Kind,
@@ -357,7 +349,6 @@ impl Drop for Place {
 }
 
 impl Site {
-    /// A session that this editor has open.
     pub(super) fn session(&self, id: &str) -> Result<Arc<Open>, Refused> {
         let sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         sessions.get(id).cloned().ok_or_else(|| Refused::not_open(id))

@@ -13,7 +13,6 @@ use serde_json::{Value, json};
 
 use super::tools::{ToolCall, kind, title_of};
 
-/// Who speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Voice {
     User,
@@ -49,7 +48,6 @@ pub(super) struct Question {
     pub(super) call: Value,
 }
 
-/// An answer to a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Answered {
     pub(super) permission: PermissionId,
@@ -58,15 +56,12 @@ pub(super) struct Answered {
     pub(super) by: String,
 }
 
-/// An item, as far as it was told.
 #[derive(Debug)]
 enum Told {
-    /// So many characters of what is said or thought.
     Text(usize),
     Tool(ToolCall),
 }
 
-/// A piece that is to be told.
 #[derive(Debug)]
 enum Piece {
     Text {
@@ -74,11 +69,9 @@ enum Piece {
         message: String,
         text: String,
     },
-    /// What is new about the call of this item.
     Tool(u64),
 }
 
-/// One turn, as one editor is told it.
 #[derive(Debug)]
 pub(super) struct Telling {
     turn: String,
@@ -110,12 +103,10 @@ impl Telling {
         }
     }
 
-    /// The last event that was taken in.
     pub(super) fn heard(&self) -> u64 {
         self.heard
     }
 
-    /// Whether the plan was changed in this turn.
     pub(super) fn has_changes(&self) -> bool {
         self.has_changes
     }
@@ -131,7 +122,6 @@ impl Telling {
         std::mem::take(&mut self.answered)
     }
 
-    /// The updates that are to be sent now.
     pub(super) fn take(&mut self) -> Vec<Value> {
         let pieces = std::mem::take(&mut self.pieces);
         let updates = pieces.into_iter().filter_map(|piece| match piece {
@@ -376,7 +366,6 @@ mod tests {
         }
     }
 
-    /// Updates in one line each.
     fn lines(updates: &[Value]) -> Vec<String> {
         let line = |update: &Value| {
             let name = update["sessionUpdate"].as_str().unwrap();

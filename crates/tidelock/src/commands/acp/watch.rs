@@ -31,21 +31,16 @@ use crate::error::{Exit, Failure};
 /// How long to wait before looking for a daemon again. Nobody tells when somebody else starts one.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(2);
 
-/// Where to begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Beginning {
     /// Nothing was said yet.
     Nothing,
-    /// With all that was said.
     All,
-    /// With what is said from now on.
     Now,
 }
 
-/// Why the watching ends.
 #[derive(Debug)]
 enum Over {
-    /// The session is closed here, or the editor has gone.
     Closed,
     Failed(Failure),
 }
@@ -69,7 +64,6 @@ impl From<ClientError> for Over {
     }
 }
 
-/// Begins to watch a session that was opened.
 pub(super) fn start(site: &Arc<Site>, open: &Arc<Open>, beginning: Beginning) -> io::Result<()> {
     let client = Client::new(&site.context)?;
     let mut watcher = Watcher {
@@ -105,12 +99,9 @@ struct Watcher {
     site: Arc<Site>,
     open: Arc<Open>,
     client: Client,
-    /// The newest turn that was told.
     newest: Option<String>,
-    /// What the editor was told last.
     title: Option<String>,
     agent: Option<String>,
-    /// The last moment of the session that was seen.
     place: String,
     /// Since when no daemon was there for prompts that wait.
     silent_since: Option<Instant>,
@@ -258,7 +249,6 @@ impl Watcher {
         Ok(())
     }
 
-    /// Tells a turn to its end.
     fn tell(&mut self, id: &str, earlier: Earlier, is_last: bool) -> Result<(), Over> {
         let before = self.turn(id)?;
         let is_ours = self.open.is_ours(id);

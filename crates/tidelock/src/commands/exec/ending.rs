@@ -13,18 +13,14 @@ use crate::error::{Exit, Failure};
 use crate::output::Palette;
 use crate::printable::printable;
 
-/// How many files the summary shows.
 const SUMMARY_FILES: usize = 30;
 
-/// All that there is to say at the end.
 #[derive(Debug)]
 pub(in crate::commands) struct End {
     pub(in crate::commands) plan: Value,
     /// The job that the command was, if it was one.
     pub(in crate::commands) job: Value,
-    /// What became of the plan, for programs.
     pub(in crate::commands) outcome: Value,
-    /// The same for people.
     pub(in crate::commands) text: String,
     pub(in crate::commands) exit: Exit,
 }
@@ -42,7 +38,6 @@ impl End {
         }
     }
 
-    /// Somebody has left.
     pub(super) fn left(answer: Value, plan: &Plan, submitted: &Submitted, exit: Exit) -> End {
         End {
             plan: answer,

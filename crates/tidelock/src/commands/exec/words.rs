@@ -6,7 +6,6 @@ use crate::cli::Afterwards;
 use crate::commands::plan::{Attempt, checks_text, next_lines, outcome_text_of, short, summary};
 use crate::output::Palette;
 
-/// That the command is about to run.
 pub(super) fn begun(plan: &Plan) -> String {
     format!(
         "running in the sandbox of {} ({}); {} doesn't change until the plan is applied",
@@ -50,7 +49,6 @@ pub(super) fn not_recorded(plan: &Plan, failed: &PlanUnrecorded) -> String {
     )
 }
 
-/// What to type next.
 pub(in crate::commands) fn next(plan: &Plan) -> String {
     let lines = next_lines(plan);
     if lines.is_empty() {
@@ -74,7 +72,6 @@ pub(super) fn detached(plan: &Plan, afterwards: Afterwards, job: &str) -> String
     )
 }
 
-/// Somebody has left the command to itself.
 pub(super) fn left(plan: &Plan, job: &str) -> String {
     let (plan_end, job_end) = (short(&plan.id), short(job));
     format!(
@@ -91,7 +88,6 @@ pub(super) fn unchanged(plan: &Plan, finish: &PlanFinish) -> String {
     }
 }
 
-/// A plan that somebody else was faster with.
 pub(super) fn over(plan: &Plan) -> String {
     format!(
         "Meanwhile, {} was {} by someone else.\n",
@@ -100,7 +96,6 @@ pub(super) fn over(plan: &Plan) -> String {
     )
 }
 
-/// What the daemon did with the plan, after its summary.
 pub(super) fn finished(palette: Palette, plan: &Plan, finish: &PlanFinish) -> String {
     let why = finish.text.as_deref().unwrap_or_default();
     match finish.outcome {

@@ -10,19 +10,16 @@ use crate::client::{Client, ClientError, Ended, Follower, Interrupts};
 use crate::error::{Exit, Failure, UNREACHABLE, chain};
 use protocol::sse::ServerEvent;
 
-/// Something that a job says.
 #[derive(Debug)]
 pub(in crate::commands) enum Said {
     Output(JobOutput),
     Progress(JobProgress),
-    /// What it waits for before it can run.
     Waiting(String),
     /// What came up to here has expired, or what came after it was lost and follows again.
     Resync(u64),
     End(Box<Job>),
 }
 
-/// Who is told.
 pub(in crate::commands) trait Listener {
     fn hear(&mut self, said: &Said) -> io::Result<()>;
     /// Something that is not said by the job, for people.

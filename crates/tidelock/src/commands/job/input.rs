@@ -27,7 +27,6 @@ use crate::error::{Exit, Failure, chain};
 /// How long the daemon may take to say how much was read, once the job has ended.
 const LAST_WORD: Duration = Duration::from_secs(2);
 
-/// Where the input of a command comes from.
 #[derive(Debug)]
 pub(in crate::commands) enum Source {
     /// It is read from a place on, and that place is moved when it is known how much was read.
@@ -63,12 +62,9 @@ impl Source {
     }
 }
 
-/// How far the input is.
 #[derive(Debug, Default)]
 struct Progress {
-    /// How much the command has read.
     taken: u64,
-    /// How much of that was taken out of a pipe.
     removed: u64,
     /// Whether it will read no more.
     is_over: bool,
@@ -120,7 +116,6 @@ enum Place {
 }
 
 impl Feeding {
-    /// Begins to send the input of a job.
     pub(in crate::commands) fn start(client: &Client, id: &str, source: Source) -> Result<Feeding, Failure> {
         let connection = client
             .upgrade(&path(id, "/input"), INPUT_PROTOCOL, &[])
@@ -163,7 +158,6 @@ impl Feeding {
     }
 }
 
-/// Takes in how much was read.
 fn hear(mut connection: UnixStream, shared: &Shared) {
     let mut frame = [0; 9];
     while connection.read_exact(&mut frame).is_ok() {

@@ -51,7 +51,6 @@ pub(super) fn logs(arguments: &LogsArguments, client: &Client) -> Result<Report,
     }
 }
 
-/// What is there now.
 fn past(
     client: &Client,
     (id, after, channel): (&str, u64, Option<&str>),

@@ -131,7 +131,6 @@ fn to_the_end(
     }
 }
 
-/// From now on Ctrl-C is for whoever follows the job.
 pub(in crate::commands) fn catch_interrupts(client: &Client, id: &str) -> Result<Interrupts, Failure> {
     client.catch_interrupts().map_err(|error| {
         let message = format!("can't listen for Ctrl-C: {error}");

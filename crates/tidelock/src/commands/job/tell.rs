@@ -14,10 +14,8 @@ use super::times::local;
 use crate::cli::Stamps;
 use crate::output::{self, Format, json_line};
 
-/// Whether escape sequences are left in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::commands) enum Escapes {
-    /// As they came.
     Keep,
     /// Colours, where it goes to a terminal whose user wants them; nothing else that speaks to a terminal.
     OnTerminals,
@@ -39,14 +37,12 @@ impl Escapes {
     }
 }
 
-/// Tells one reader.
 #[derive(Debug)]
 pub(in crate::commands) struct Teller {
     format: Format,
     stdout: Voice,
     stderr: Voice,
     bar: Bar,
-    /// The place of the last piece that was told.
     place: u64,
 }
 
@@ -143,14 +139,12 @@ impl Listener for Teller {
     }
 }
 
-/// Whether the last line of a stream has its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Line {
     Open,
     Ended,
 }
 
-/// One of the standard streams.
 #[derive(Debug)]
 struct Voice {
     stripper: Option<Stripper>,
@@ -159,7 +153,6 @@ struct Voice {
 }
 
 impl Voice {
-    /// What is to be written for a piece.
     fn speak(&mut self, piece: &[u8], at: &str) -> Vec<u8> {
         let stripped = self.stripper.as_mut().map(|stripper| stripper.strip(piece));
         let piece = stripped.as_deref().unwrap_or(piece);

@@ -10,9 +10,7 @@ use crate::output::{Cell, Palette, list};
 use crate::printable::{cut, one_line};
 use crate::units::format_count;
 
-/// How much of a label stands in a column.
 const LABEL_CHARACTERS: usize = 60;
-/// How much of a detail does.
 const DETAIL_CHARACTERS: usize = 80;
 
 const NOTHING_CHANGED: &str = "nothing was changed; this is what the server proposes";

@@ -15,9 +15,7 @@ use crate::units::format_count;
 
 /// How many of the newest changesets are shown with their changes. Each is one more question to the daemon.
 const WITH_CHANGES: usize = 20;
-/// How many changes are shown of each.
 const CHANGES: usize = 20;
-/// How much of a text is shown.
 const TEXT_CHARACTERS: usize = 100;
 
 pub(super) fn run(wanted: &str, client: &Client) -> Result<Report, Failure> {

@@ -15,7 +15,7 @@ use crate::commands::ids::PLAN;
 use crate::commands::job::{Escapes, INTERRUPTED, JOBS, Listener, Said, Teller, catch_interrupts, follow};
 use crate::error::{Exit, Failure};
 use crate::output::{Format, Palette, Report};
-use crate::printable::{cut, printable};
+use crate::printable::{Answer, cut, printable};
 use crate::start::Repeat;
 
 /// How much of a command is shown above what it writes.
@@ -28,9 +28,8 @@ pub(super) fn run(arguments: &CheckArguments, client: &Client) -> Result<Report,
         all: arguments.all,
     };
     if arguments.stay() == Stay::Submitted {
-        let answer = post(&path(&id, "/check"), &request, Repeat::Harmless, client)?;
-        let plan: Plan = printable(&answer)?;
-        return Ok(Report::success(answer, told(client.palette(), &plan)));
+        let plan: Answer<Plan> = post(&path(&id, "/check"), &request, Repeat::Harmless, client)?;
+        return Ok(Report::shown(told(client.palette(), &plan), plan));
     }
     let mut interrupts = catch_interrupts(client, &id)?;
     let checked = run_checks(&id, &request, &mut interrupts, client)?;
@@ -53,17 +52,15 @@ fn told(palette: Palette, plan: &Plan) -> String {
     checks_text(palette, &plan.checks)
 }
 
-/// A plan after its checks were followed.
 #[derive(Debug)]
-struct Checked {
-    /// The plan, as it is then.
-    answer: Value,
-    interrupted: Interrupted,
+pub(super) struct Checked {
+    pub(super) answer: Value,
+    pub(super) interrupted: Interrupted,
 }
 
 /// Runs the checks that have to be run, shows what they write on standard error, and waits until it is known what became
 /// of each. The first Ctrl-C cancels them, the second one leaves them alone.
-fn run_checks(
+pub(super) fn run_checks(
     id: &str,
     request: &CheckPlan,
     interrupts: &mut Interrupts,

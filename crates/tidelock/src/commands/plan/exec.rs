@@ -100,7 +100,6 @@ fn left_alone(submitted: &Submitted, plan: &str, exit: Exit) -> Result<Report, F
         .with_exit(exit))
 }
 
-/// What the command added to the plan, by numbers.
 fn recorded(before: &Plan, after: &Plan) -> String {
     let id = short(&after.id);
     match after.entries.saturating_sub(before.entries) {

@@ -15,9 +15,7 @@ use crate::output::{self, Cell, Format, Palette, Report, Tone, json_line, table}
 use crate::printable::{cut, one_line, printable};
 use protocol::sse::ServerEvent;
 
-/// How many moments are asked for at a time.
 const PAGE_MOMENTS: usize = 1000;
-/// How much of a text is shown.
 const TEXT_CHARACTERS: usize = 200;
 
 pub(super) fn run(arguments: &LogArguments, client: &Client) -> Result<Report, Failure> {
@@ -44,7 +42,6 @@ pub(super) fn run(arguments: &LogArguments, client: &Client) -> Result<Report, F
     }
 }
 
-/// All pages, as one list.
 fn past(id: &str, client: &Client) -> Result<Vec<Value>, Failure> {
     let mut moments: Vec<Value> = Vec::new();
     let mut after = 0;
@@ -64,7 +61,6 @@ fn past(id: &str, client: &Client) -> Result<Vec<Value>, Failure> {
     }
 }
 
-/// Tells events as they come.
 struct Telling {
     palette: Palette,
     format: Format,
@@ -90,11 +86,9 @@ impl Follower for Telling {
     }
 }
 
-/// Something that was said about a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Told {
     Moment(PlanMoment),
-    /// What came up to here was dropped after its time.
     Resync(u64),
     /// Something that we have not heard of, or a sign of life.
     Other,

@@ -1,6 +1,6 @@
 //! What became of an attempt to apply plans, to take one back, or to move one to the present.
 
-use protocol::{ApplyPlans, ChangePlan, CommitPlans, OutcomeKind, OutcomePath, PlanOutcome, UndoPlan};
+use protocol::{ApplyPlans, ChangePlan, OutcomeKind, OutcomePath, PlanOutcome, UndoPlan};
 use serde_json::Value;
 
 use super::words::short;
@@ -14,10 +14,8 @@ use crate::printable::printable;
 use crate::start::Repeat;
 use crate::units::format_count;
 
-/// How many paths are shown.
 const PATHS: usize = 30;
 
-/// What was attempted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::commands) enum Attempt {
     Apply,
@@ -165,7 +163,6 @@ fn not_done(attempt: Attempt) -> &'static str {
     }
 }
 
-/// What to do about a conflict.
 fn way_out(attempt: Attempt, plan: &str) -> String {
     match attempt {
         Attempt::Apply | Attempt::Refresh => format!(

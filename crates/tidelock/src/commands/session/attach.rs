@@ -17,7 +17,6 @@ use crate::error::{Exit, Failure};
 use crate::output::Report;
 use crate::printable::printable;
 
-/// How many turns are asked for at a time.
 const PAGE_TURNS: usize = 50;
 
 pub(super) fn run(arguments: &AttachArguments, client: &Client) -> Result<Report, Failure> {
@@ -110,7 +109,6 @@ fn newest_turns(session: &str, before: Option<&str>, client: &Client) -> Result<
     Ok(printable(&client.fetch_patiently(&turns_path(session, before))?)?)
 }
 
-/// Where the turns before one are, or the newest ones.
 pub(in crate::commands) fn turns_path(session: &str, before: Option<&str>) -> String {
     let place = before.map_or_else(String::new, |before| format!("&before={before}"));
     path(session, &format!("/turns?limit={PAGE_TURNS}{place}"))

@@ -101,7 +101,6 @@ pub(in crate::commands) fn converse(
     Ok(finish(report, client.format()))
 }
 
-/// From now on Ctrl-C is for the turn.
 fn catch_interrupts(client: &Client, session: &str) -> Result<Interrupts, Failure> {
     client.catch_interrupts().map_err(|error| {
         let message = format!("can't listen for Ctrl-C: {error}");

@@ -15,7 +15,6 @@ use crate::printable::printable;
 
 const UNCHANGED: &str = "It changed nothing.\n";
 
-/// What a prompt comes to, for programs and for people.
 #[derive(Debug)]
 pub(super) struct TurnReport {
     pub(super) value: Value,
@@ -156,7 +155,6 @@ fn how(turn: &Turn) -> String {
     }
 }
 
-/// How to go on with the session.
 fn go_on(session: &Session) -> String {
     format!(
         "Continue with: tidelock session send {} PROMPT\n",

@@ -13,22 +13,17 @@ use crate::context::Context;
 use crate::error::{Exit, Failure, UNREACHABLE, chain};
 use protocol::sse::ServerEvent;
 
-/// Something that the stream of a turn says.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::commands) enum Said {
-    /// An event, as it came.
     Event(Value),
-    /// A snapshot in the place of events.
     Resync(Value),
     End(TurnEnd),
 }
 
-/// Takes in what the stream of a turn says.
 pub(in crate::commands) trait Listener {
     /// Takes something in. An error of the kind `BrokenPipe` ends the following without a failure.
     fn hear(&mut self, said: &Said) -> io::Result<()>;
 
-    /// A piece of the stream has been taken in whole.
     fn flush(&mut self) -> io::Result<()>;
 
     /// Something that is not said by the turn, for people.

@@ -15,7 +15,6 @@ use crate::paths;
 use crate::printable::{cut, printable};
 use crate::units::format_duration;
 
-/// How much of a title is shown.
 const TITLE_CHARACTERS: usize = 50;
 
 pub(super) fn list(arguments: &SessionListArguments, client: &Client) -> Result<Report, Failure> {

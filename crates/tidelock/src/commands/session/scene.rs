@@ -16,20 +16,15 @@ use super::tools::{Ended, ToolTold};
 use crate::output::{Palette, Tone};
 use crate::printable::cut;
 
-/// How much of a prompt is shown before what followed.
 const PROMPT_CHARACTERS: usize = 300;
-/// How much of a wish is shown.
 const SUBJECT_CHARACTERS: usize = 400;
 
-/// Whether the prompt is told first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Prompts {
-    /// The reader has written it.
     Known,
     Told,
 }
 
-/// A question that is open.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Question {
     pub(super) permission: PermissionId,
@@ -38,7 +33,6 @@ pub(super) struct Question {
     pub(super) options: Vec<PermissionOption>,
 }
 
-/// An item, as far as it was told.
 #[derive(Debug)]
 enum Told {
     /// So many characters of what is said or thought, and the page after them.
@@ -49,7 +43,6 @@ enum Told {
     Tool(ToolTold),
 }
 
-/// One turn on one page.
 #[derive(Debug)]
 pub(super) struct Scene {
     pub(super) page: Page,
@@ -57,7 +50,6 @@ pub(super) struct Scene {
     columns: usize,
     prompts: Prompts,
     items: BTreeMap<u64, Told>,
-    /// The questions that were told, with their answers.
     questions: Vec<(Question, Option<PermissionAnswer>)>,
     troubles: usize,
     pub(super) usage: Usage,
@@ -85,7 +77,6 @@ impl Scene {
         open.map(|(question, _)| question)
     }
 
-    /// One more event.
     pub(super) fn event(&mut self, event: &TurnEvent) {
         let at_ms = event.at_ms;
         match &event.data {

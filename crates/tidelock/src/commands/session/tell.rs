@@ -14,25 +14,21 @@ use crate::context::Context;
 use crate::output::{self, Format, Palette, Tone, json_line};
 use crate::printable::printable;
 
-/// Tells one reader of one turn.
 #[derive(Debug)]
 pub(super) struct Teller {
     format: Format,
     session: String,
     scene: Scene,
     typed: Option<Typed>,
-    /// The question whose answer is waited for.
     asking: Option<PermissionId>,
     /// For programs: what has not been written yet.
     pending: String,
     beginning: Beginning,
 }
 
-/// Where the reader begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::commands) enum Beginning {
     Start,
-    /// So many events before the end.
     Tail(u64),
 }
 
@@ -60,12 +56,10 @@ impl Teller {
         }
     }
 
-    /// What was used, as far as it was told.
     pub(super) fn usage(&self) -> Usage {
         self.scene.usage
     }
 
-    /// Ends what is open, so that others can write.
     pub(super) fn close(mut self) {
         self.scene.page.fresh(Stream::Out);
         self.scene.page.fresh(Stream::Err);

@@ -16,7 +16,6 @@ fn event(sequence: u64, data: &Value) -> TurnEvent {
     printable(&json!({ "sequence": sequence, "at_ms": at_ms, "data": data })).unwrap()
 }
 
-/// A turn with something of every kind.
 fn turn() -> Vec<TurnEvent> {
     let lines: String = (1..=12).map(|number| format!("line {number}\n")).collect();
     let datas = [
@@ -54,7 +53,6 @@ fn turn() -> Vec<TurnEvent> {
         .collect()
 }
 
-/// What both streams got, as one text.
 fn seen(scene: &mut Scene) -> String {
     let pieces = scene.page.taken();
     let show = |(stream, text): &(Stream, String)| match stream {
@@ -92,7 +90,6 @@ fn standard_output_has_the_agents_words_and_nothing_else() {
     assert_eq!(only(Stream::Out, &mut apart), "I \u{fffd}[31mlook closer.\nDone");
 }
 
-/// The same turn as a snapshot, up to some event.
 fn snapshot(of: &[TurnEvent]) -> TurnTranscript {
     let mut items: Vec<(Option<u64>, TurnItem)> = Vec::new();
     let mut usage = Usage::default();
