@@ -17,9 +17,9 @@ mod job_values;
 mod join;
 mod lsp;
 mod mcp;
-mod place;
 mod plan;
 mod plan_change;
+mod position;
 mod prompt;
 mod quarantine;
 #[cfg(test)]
@@ -31,7 +31,7 @@ mod workspace;
 pub(crate) use acp::AcpArguments;
 pub(crate) use activity::{ActivityArguments, ActivityOf};
 pub(crate) use breaker::{
-    BreakerCommand, ForcedState, HistoryArguments, Outcome, Reach, RecordArguments, ResetArguments,
+    BreakerCommand, CallOutcome, ForcedState, HistoryArguments, Reach, RecordArguments, ResetArguments,
 };
 pub(crate) use config::{SettingsArguments, SettingsCommand};
 pub(crate) use context::{ContextArguments, IndexArguments, IndexCommand, Telling};
@@ -52,13 +52,13 @@ pub(crate) use lsp::{
     RestartArguments, StartArguments, StopArguments, TrustArguments, Waiting,
 };
 pub(crate) use mcp::{McpArguments, WhoApplies};
-pub(crate) use place::Place;
 pub(crate) use plan::{
     ApplyArguments, CatArguments, CheckArguments, DiffArguments, DiffForm, DiscardArguments, ForgetArguments,
     LogArguments, NewArguments, OpenArguments, PlanCommand, PlanExecArguments, PlanGcArguments,
     PlanListArguments, UndoArguments,
 };
 pub(crate) use plan_change::{Operation, PlanRecordArguments};
+pub(crate) use position::SourcePosition;
 pub(crate) use prompt::{PromptArguments, TalkArguments};
 pub(crate) use quarantine::QuarantineCommand;
 pub(crate) use sandboxed::{Afterwards, ExecArguments, SandboxedArguments};

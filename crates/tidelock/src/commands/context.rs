@@ -1,6 +1,6 @@
 //! `tidelock context`: the pieces of a code base that belong to a question; `tidelock index`: what they are found with.
 //!
-//! - `question` makes a question of the arguments. `words` has the words for an answer, `explain` says how it came about.
+//! - `question` makes a question of the arguments. `text` has the words for an answer, `explain` says how it came about.
 //! - `index` looks after the indexes.
 //!
 //! A pipe gets the text of the answer byte for byte: it is what a model reads. A terminal gets it printable.
@@ -8,7 +8,7 @@
 mod explain;
 mod index;
 mod question;
-mod words;
+mod text;
 
 #[cfg(test)]
 mod samples;
@@ -46,10 +46,10 @@ pub(super) fn run(arguments: &ContextArguments, client: &Client) -> Result<Repor
     }
     let text = match arguments.telling() {
         Telling::Explanation => explain::explained(client.palette(), &shown),
-        Telling::Text if io::stdout().is_terminal() => words::painted(client.palette(), &shown),
+        Telling::Text if io::stdout().is_terminal() => text::painted(client.palette(), &shown),
         Telling::Text => as_it_is::<ContextAnswer>(&shown.sent)?.text,
     };
-    tell(&text, &words::aside(Palette::for_stderr(), &shown))?;
+    tell(&text, &text::aside(Palette::for_stderr(), &shown))?;
     Ok(Report {
         exit,
         ..Report::already_told()

@@ -5,7 +5,7 @@
 //! lost or left undone when this process ends half-way.
 
 pub(super) mod ending;
-pub(super) mod words;
+pub(super) mod messages;
 
 use std::io::{self, IsTerminal};
 
@@ -16,7 +16,7 @@ use self::ending::{End, ended};
 use crate::cli::{Afterwards, ExecArguments, Stamps, Stay};
 use crate::client::{Client, Ended};
 use crate::commands::ids::PLAN;
-use crate::commands::job::{Escapes, INTERRUPTED, Listener, Teller, catch_interrupts, follow};
+use crate::commands::job::{Escapes, INTERRUPTED, Listener, OutputPrinter, catch_interrupts, follow};
 use crate::commands::plan::sandboxed::{Prepared, Submitted, as_line};
 use crate::commands::plan::{get, order};
 use crate::error::{Exit, Failure};
@@ -46,12 +46,12 @@ pub(super) fn run(arguments: &ExecArguments, client: &Client) -> Result<Report, 
         Stay::Ended => {
             announce(client.format(), &answer, &submitted);
             let mut interrupts = catch_interrupts(client, &submitted.id)?;
-            let mut teller = Teller::new(client.format(), Escapes::Keep, Stamps::None);
+            let mut teller = OutputPrinter::new(client.format(), Escapes::Keep, Stamps::None);
             for note in prepared.notes.iter().chain(&plan.remarks) {
                 teller.note(note);
             }
             if client.format() == Format::Human && io::stderr().is_terminal() {
-                teller.note(&words::begun(&plan));
+                teller.note(&messages::begun(&plan));
             }
             let feeding = prepared.feed(&submitted, client)?;
             let left = follow(client, (&submitted.id, 0, None), &mut interrupts, &mut teller)?;

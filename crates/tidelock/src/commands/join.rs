@@ -10,9 +10,9 @@ mod files;
 mod format;
 mod json;
 mod list;
+mod messages;
 pub(crate) mod surroundings;
 mod toml;
-mod words;
 mod yaml;
 
 use std::net::{Ipv4Addr, SocketAddr};
@@ -43,7 +43,7 @@ pub(super) fn run(arguments: &JoinArguments, client: &Client) -> Result<Report, 
     };
     let wish = Wish::of(arguments, joining, &surroundings, || address(client))?;
     let outcome = wish.carry_out(arguments.action())?;
-    Ok(words::report(&wish, &outcome, &client.context))
+    Ok(messages::report(&wish, &outcome, &client.context))
 }
 
 #[derive(Debug)]
@@ -58,9 +58,9 @@ struct Wish {
 }
 
 #[derive(Debug, PartialEq)]
-enum Outcome {
+enum JoinOutcome {
     /// Nothing was asked for but to look.
-    Looked(Found),
+    Looked(ExistingEntry),
     AlreadyThere,
     Wrote {
         backup: Option<PathBuf>,
@@ -73,7 +73,7 @@ enum Outcome {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Found {
+enum ExistingEntry {
     Nothing,
     Same,
     Different(Value),
@@ -122,7 +122,7 @@ impl Wish {
         self.client.format.piece(self.table, &self.name, &self.entry)
     }
 
-    fn carry_out(&self, action: JoinAction) -> Result<Outcome, JoinError> {
+    fn carry_out(&self, action: JoinAction) -> Result<JoinOutcome, JoinError> {
         for _ in 0..ATTEMPTS {
             let seen = files::read(&self.path).map_err(|source| JoinError::Unreadable {
                 path: self.path.clone(),
@@ -131,10 +131,12 @@ impl Wish {
             let text = seen.text.as_deref().unwrap_or_default();
             let found = self.find(text)?;
             let changed = match (action, &found) {
-                (JoinAction::Show, _) => return Ok(Outcome::Looked(found)),
-                (JoinAction::Write | JoinAction::Replace, Found::Same) => return Ok(Outcome::AlreadyThere),
-                (JoinAction::Remove, Found::Nothing) => return Ok(Outcome::NotThere),
-                (JoinAction::Write, Found::Different(_)) => {
+                (JoinAction::Show, _) => return Ok(JoinOutcome::Looked(found)),
+                (JoinAction::Write | JoinAction::Replace, ExistingEntry::Same) => {
+                    return Ok(JoinOutcome::AlreadyThere);
+                }
+                (JoinAction::Remove, ExistingEntry::Nothing) => return Ok(JoinOutcome::NotThere),
+                (JoinAction::Write, ExistingEntry::Different(_)) => {
                     let (path, name) = (self.path.clone(), self.name.clone());
                     return Err(JoinError::Different { path, name });
                 }
@@ -158,8 +160,8 @@ impl Wish {
                 Written::Replaced { backup } => Some(backup),
             };
             return Ok(match action {
-                JoinAction::Remove => Outcome::Removed { backup },
-                JoinAction::Show | JoinAction::Write | JoinAction::Replace => Outcome::Wrote { backup },
+                JoinAction::Remove => JoinOutcome::Removed { backup },
+                JoinAction::Show | JoinAction::Write | JoinAction::Replace => JoinOutcome::Wrote { backup },
             });
         }
         Err(JoinError::Stale {
@@ -167,16 +169,16 @@ impl Wish {
         })
     }
 
-    fn find(&self, text: &str) -> Result<Found, JoinError> {
+    fn find(&self, text: &str) -> Result<ExistingEntry, JoinError> {
         let value = self
             .client
             .format
             .parse(text)
             .map_err(|reason| self.not_understood(reason, JoinAction::Show))?;
         Ok(match format::find(&value, self.table, &self.name) {
-            None => Found::Nothing,
-            Some(found) if *found == self.entry.value() => Found::Same,
-            Some(found) => Found::Different(found.clone()),
+            None => ExistingEntry::Nothing,
+            Some(found) if *found == self.entry.value() => ExistingEntry::Same,
+            Some(found) => ExistingEntry::Different(found.clone()),
         })
     }
 

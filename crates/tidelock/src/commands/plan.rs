@@ -4,7 +4,7 @@
 //!   both serve `tidelock exec` too.
 //! - `diff` and what it needs (`stat`, `paint`, `pager`) show what changed; `outcome` and `conflicts` what became of an
 //!   attempt to apply it.
-//! - The rest are views of plans, one file each, with their words in `words`.
+//! - The rest are views of plans, one file each, with their words in `labels`.
 //!
 //! A patch goes to a pipe byte for byte. Everything else that others wrote (paths, titles, lines of files) is made
 //! printable first.
@@ -16,6 +16,7 @@ mod check;
 mod conflicts;
 mod diff;
 mod exec;
+mod labels;
 mod list;
 mod log;
 mod open;
@@ -28,7 +29,6 @@ pub(super) mod sandboxed;
 mod show;
 mod stat;
 mod watch;
-mod words;
 
 #[cfg(test)]
 pub(super) mod samples;
@@ -37,6 +37,7 @@ use std::time::Duration;
 
 pub(super) use check::Aside;
 pub(super) use diff::{columns, read_diff};
+pub(super) use labels::{next as next_lines, short, summary};
 pub(super) use open::order;
 pub(super) use outcome::{Attempt, outcome_text, outcome_text_of};
 use serde::de::DeserializeOwned;
@@ -44,7 +45,6 @@ use serde_json::Value;
 pub(super) use show::checks as checks_text;
 pub(super) use stat::stat;
 pub(super) use watch::until_left;
-pub(super) use words::{next as next_lines, short, summary};
 
 use crate::cli::PlanCommand;
 use crate::client::{Client, path_segment};

@@ -67,8 +67,8 @@ fn a_daemon_that_dies_when_the_turn_has_ended_leaves_the_apply_to_the_next_one()
         assert_eq!(project.tree(), applied(), "{step}");
         let turn = last_turn(&project);
         let plan = turn["plan"].as_str().unwrap();
-        let history = project.run(&["plan", "history", plan, "--json"]).expect(0).json();
-        let moments = history["history"].as_array().unwrap();
+        let history = project.run(&["plan", "log", plan, "--json"]).expect(0).json();
+        let moments = history["moments"].as_array().unwrap();
         let applies = moments.iter().filter(|moment| moment["event"] == "applied");
         assert_eq!(applies.count(), 1, "{step}: it is applied once: {history}");
         // Another daemon finds nothing left to do.

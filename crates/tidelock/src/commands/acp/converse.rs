@@ -13,7 +13,7 @@ use super::questions::{Asked, Chosen};
 use super::refusal::Refused;
 use super::schema::ContentBlock;
 use super::serve::{Site, note};
-use super::telling::Voice;
+use super::updates::Voice;
 use crate::client::Client;
 use crate::commands::plan::short;
 use crate::commands::session::prompt::text_of;

@@ -6,8 +6,8 @@ use protocol::TurnResync;
 
 use super::open::Open;
 use super::serve::{Site, note};
-use super::telling::{Answered, Telling, Voice, chunk};
-use crate::commands::session::follow::{Listener, Said};
+use super::updates::{Answered, TurnUpdates, Voice, chunk};
+use crate::commands::session::follow::{Listener, TurnMessage};
 
 /// What is to be told of the past of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub(super) enum Earlier {
 pub(super) struct Ear<'a> {
     pub(super) site: &'a Site,
     pub(super) open: &'a Open,
-    pub(super) telling: &'a mut Telling,
+    pub(super) telling: &'a mut TurnUpdates,
     /// The last event that was there at the beginning. What comes after it is new.
     pub(super) goal: u64,
     pub(super) earlier: Earlier,
@@ -56,18 +56,18 @@ impl Ear<'_> {
 }
 
 impl Listener for Ear<'_> {
-    fn hear(&mut self, said: &Said) -> io::Result<()> {
+    fn hear(&mut self, said: &TurnMessage) -> io::Result<()> {
         let garbled = |error| io::Error::new(ErrorKind::InvalidData, error);
         match said {
-            Said::Event(event) => {
+            TurnMessage::Event(event) => {
                 let event = serde_json::from_value(event.clone()).map_err(garbled)?;
                 self.telling.event(&event);
             }
-            Said::Resync(resync) => {
+            TurnMessage::Resync(resync) => {
                 let resync: TurnResync = serde_json::from_value(resync.clone()).map_err(garbled)?;
                 self.telling.catch_up(&resync);
             }
-            Said::End(_) => {}
+            TurnMessage::End(_) => {}
         }
         if self.earlier == Earlier::Known && self.telling.heard() <= self.goal {
             // The editor has kept it.

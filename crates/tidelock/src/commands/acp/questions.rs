@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::outbox::Outbox;
 use super::schema::{PermissionAnswered, PermissionOutcome};
-use super::telling::Question;
+use super::updates::Question;
 
 #[derive(Debug, Default)]
 pub(super) struct Questions {

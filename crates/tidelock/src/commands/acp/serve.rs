@@ -21,7 +21,7 @@ use super::questions::{Asked, Questions};
 use super::refusal::Refused;
 use super::schema::{self, CancelRequest, OfSession, PROTOCOL_VERSION, PromptRequest};
 use super::setup::{self, Past};
-use super::telling::{Voice, chunk};
+use super::updates::{Voice, chunk};
 use super::{converse, slash};
 use crate::cli::AcpArguments;
 use crate::client::Client;
@@ -247,7 +247,7 @@ fn answered(site: &Arc<Site>, asked: Asked, result: Option<Value>) {
 
 /// Has something done by a thread that nobody waits for.
 fn beside(site: &Arc<Site>, if_not: &str, work: impl FnOnce(&Site, &Client) + Send + 'static) {
-    let Some(place) = Place::take(site, Kind::Other) else {
+    let Some(place) = RequestPermit::take(site, Kind::Other) else {
         return note(&format!(
             "{if_not}: {REQUESTS_LIMIT} requests are already running"
         ));
@@ -275,7 +275,7 @@ fn in_thread(
     id: RequestId,
     work: impl FnOnce(&Arc<Site>, &Client) -> Done + Send + 'static,
 ) -> Begun {
-    let Some(place) = Place::take(site, kind) else {
+    let Some(place) = RequestPermit::take(site, kind) else {
         let message = format!("too many requests: {REQUESTS_LIMIT} are already running");
         let refused = Refused::too_many(message).advise("wait until one of them ends");
         site.outbox.answer(Some(&id), Err(refused));
@@ -314,13 +314,13 @@ fn in_thread(
 
 /// A place among the requests that are being done. It is given back when it is dropped.
 #[derive(Debug)]
-struct Place {
+struct RequestPermit {
     site: Arc<Site>,
     kind: Kind,
 }
 
-impl Place {
-    fn take(site: &Arc<Site>, kind: Kind) -> Option<Place> {
+impl RequestPermit {
+    fn take(site: &Arc<Site>, kind: Kind) -> Option<RequestPermit> {
         let is_taken = site.count(|running| {
             if running.prompts + running.others >= REQUESTS_LIMIT {
                 return false;
@@ -331,14 +331,14 @@ impl Place {
             }
             true
         });
-        is_taken.then(|| Place {
+        is_taken.then(|| RequestPermit {
             site: Arc::clone(site),
             kind,
         })
     }
 }
 
-impl Drop for Place {
+impl Drop for RequestPermit {
     fn drop(&mut self) {
         let kind = self.kind;
         self.site.count(|running| match kind {

@@ -13,7 +13,7 @@ use super::open::{Open, Shown};
 use super::refusal::Refused;
 use super::schema::ContentBlock;
 use super::serve::Site;
-use super::telling::Voice;
+use super::updates::Voice;
 use crate::client::Client;
 use crate::commands::job::local;
 use crate::commands::plan::{Attempt, PLANS, outcome_text, path as plan_path, post, short, summary};

@@ -19,12 +19,12 @@ use super::refusal::Refused;
 use super::serve::{Site, note};
 use super::setup::{config_options, forget};
 use super::slash::next_steps;
-use super::telling::{Telling, Voice, chunk};
+use super::updates::{TurnUpdates, Voice, chunk};
 use crate::client::{Client, ClientError, Ended, Interrupts, PATIENCE, Probe, StreamEnd};
 use crate::commands::plan::path as plan_path;
 use crate::commands::session::attach::{turns_after, turns_path};
 use crate::commands::session::follow::{follow, has_crashed};
-use crate::commands::session::tell;
+use crate::commands::session::printer;
 use crate::commands::session::{path, turn_path};
 use crate::error::{Exit, Failure};
 
@@ -259,7 +259,7 @@ impl Watcher {
         if !is_ours && earlier == Earlier::Told {
             self.update(&chunk(Voice::User, &format!("{id}-prompt"), &prompt_of(&before)))?;
         }
-        let mut telling = Telling::new(id, self.open.root.clone());
+        let mut telling = TurnUpdates::new(id, self.open.root.clone());
         loop {
             let mut ear = Ear {
                 site: &self.site,
@@ -275,7 +275,7 @@ impl Watcher {
             };
             let which = (self.open.id.as_str(), id);
             let interrupts = &mut Interrupts::default();
-            match follow(&self.client, which, tell::Beginning::Start, interrupts, &mut ear) {
+            match follow(&self.client, which, printer::Beginning::Start, interrupts, &mut ear) {
                 Ok(Ended::Over { .. }) => break,
                 Ok(Ended::NobodyReads | Ended::LeftAlone) => return Err(Over::Closed),
                 // Others have taken all the room that there is for readers.

@@ -4,7 +4,7 @@ use protocol::{
     ContextAnswer, ContextFragment, ContextIndex, ContextIndexState, ContextLeftOut, ContextStrategy,
 };
 
-use super::words::{depth, grouped, state, summary, took};
+use super::text::{depth, grouped, state, summary, took};
 use crate::output::{Cell, Palette, Tone, fields, list};
 use crate::printable::{cut, one_line};
 use crate::units::format_count;

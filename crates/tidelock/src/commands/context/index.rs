@@ -4,7 +4,7 @@ use std::path::Path;
 
 use protocol::{ChangeContextIndex, ContextIndex, ContextIndexList, ContextIndexRemoved, ContextIndexState};
 
-use super::words::grouped;
+use super::text::grouped;
 use crate::cli::{IndexArguments, IndexCommand};
 use crate::client::Client;
 use crate::commands::job::age;

@@ -3,7 +3,7 @@
 use protocol::{FinishOutcome, Job, JobState, Plan, PlanFinish};
 use serde_json::{Value, json};
 
-use super::words;
+use super::messages;
 use crate::cli::Afterwards;
 use crate::client::{Client, Ended, Interrupted, Interrupts};
 use crate::commands::job::{INTERRUPTED, ended_text, exit_of, follow};
@@ -33,7 +33,7 @@ impl End {
         submitted: &Submitted,
     ) -> End {
         End {
-            text: words::detached(plan, afterwards, &submitted.id),
+            text: messages::detached(plan, afterwards, &submitted.id),
             ..End::left(answer, plan, submitted, Exit::Success)
         }
     }
@@ -43,7 +43,7 @@ impl End {
             plan: answer,
             job: submitted.job.clone(),
             outcome: json!({ "outcome": "detached" }),
-            text: words::left(plan, &submitted.id),
+            text: messages::left(plan, &submitted.id),
             exit,
         }
     }
@@ -78,7 +78,7 @@ pub(super) fn ended(
     let plan: Plan = printable(&end.plan)?;
     let Some((finish, _)) = finish else {
         end.outcome = json!({ "outcome": "detached" });
-        end.text.push_str(&words::left(&plan, &submitted.id));
+        end.text.push_str(&messages::left(&plan, &submitted.id));
         end.exit = Exit::Command(INTERRUPTED);
         return Ok(end);
     };
@@ -93,29 +93,29 @@ pub(in crate::commands) fn show_finish(end: &mut End, plan: &Plan, finish: &Plan
         finish.why.is_some() || finish.outcome == FinishOutcome::Conflicted || finish.commit_failed.is_some();
     if finish.outcome != FinishOutcome::Done && plan.unrecorded.is_none() {
         // What an apply left behind is among its notes.
-        end.text.push_str(&words::not_carried(plan));
+        end.text.push_str(&messages::not_carried(plan));
     }
     let is_only_uncarried =
         finish.outcome == FinishOutcome::Open && plan.summary.files == 0 && !plan.not_carried.is_empty();
     if let Some(failed) = &plan.unrecorded {
-        end.text.push_str(&words::not_recorded(plan, failed));
+        end.text.push_str(&messages::not_recorded(plan, failed));
         has_failed = true;
     } else if is_only_uncarried {
-        end.text.push_str(words::NOTHING_ELSE);
-        end.text.push_str(&words::next(plan));
+        end.text.push_str(messages::NOTHING_ELSE);
+        end.text.push_str(&messages::next(plan));
     } else if finish.outcome == FinishOutcome::Unchanged {
-        end.text.push_str(&words::unchanged(plan, finish));
+        end.text.push_str(&messages::unchanged(plan, finish));
     } else if finish.outcome == FinishOutcome::Over {
-        end.text.push_str(&words::over(plan));
+        end.text.push_str(&messages::over(plan));
     } else {
         end.text.push_str(&diff_summary(plan, client));
         end.text
-            .push_str(&words::finished(Palette::for_stderr(), plan, finish));
+            .push_str(&messages::finished(Palette::for_stderr(), plan, finish));
         if end.job["state"] == json!(JobState::Cancelled) {
-            end.text.push_str(&words::kept(plan));
+            end.text.push_str(&messages::kept(plan));
         }
         if finish.outcome != FinishOutcome::Done && finish.outcome != FinishOutcome::Conflicted {
-            end.text.push_str(&words::next(plan));
+            end.text.push_str(&messages::next(plan));
         }
     }
     if has_failed && end.exit == Exit::Success {
@@ -129,7 +129,7 @@ pub(in crate::commands) fn diff_summary(plan: &Plan, client: &Client) -> String 
         Ok((_, diff)) => stat(Palette::for_stderr(), &diff, SUMMARY_FILES, columns()),
         Err(failure) => format!(
             "{} (the diff cannot be shown: {})\n",
-            words::numbers(plan),
+            messages::numbers(plan),
             failure.message
         ),
     }

@@ -11,7 +11,7 @@ use crate::error::{Exit, Failure, UNREACHABLE, chain};
 use protocol::sse::ServerEvent;
 
 #[derive(Debug)]
-pub(in crate::commands) enum Said {
+pub(in crate::commands) enum JobMessage {
     Output(JobOutput),
     Progress(JobProgress),
     Waiting(String),
@@ -21,7 +21,7 @@ pub(in crate::commands) enum Said {
 }
 
 pub(in crate::commands) trait Listener {
-    fn hear(&mut self, said: &Said) -> io::Result<()>;
+    fn hear(&mut self, said: &JobMessage) -> io::Result<()>;
     /// Something that is not said by the job, for people.
     fn note(&mut self, text: &str);
 }
@@ -55,7 +55,7 @@ impl Follower for Following<'_> {
         };
         self.listener.hear(&said)?;
         Ok(match said {
-            Said::End(job) => Some(job),
+            JobMessage::End(job) => Some(job),
             _ => None,
         })
     }
@@ -133,20 +133,20 @@ impl Follower for Following<'_> {
 }
 
 /// An event in our words; nothing if a newer daemon says something that we have not heard of.
-fn understand(event: &ServerEvent) -> Option<Said> {
+fn understand(event: &ServerEvent) -> Option<JobMessage> {
     let data = event.data.as_str();
     match event.kind.as_str() {
-        "output" => serde_json::from_str(data).ok().map(Said::Output),
-        "progress" => serde_json::from_str(data).ok().map(Said::Progress),
+        "output" => serde_json::from_str(data).ok().map(JobMessage::Output),
+        "progress" => serde_json::from_str(data).ok().map(JobMessage::Progress),
         "waiting" => {
             let waiting: JobWaiting = serde_json::from_str(data).ok()?;
-            Some(Said::Waiting(waiting.waiting_for))
+            Some(JobMessage::Waiting(waiting.waiting_for))
         }
         "resync" => {
             let resync: Resync = serde_json::from_str(data).ok()?;
-            Some(Said::Resync(resync.after))
+            Some(JobMessage::Resync(resync.after))
         }
-        "end" => serde_json::from_str(data).ok().map(Said::End),
+        "end" => serde_json::from_str(data).ok().map(JobMessage::End),
         _ => None,
     }
 }

@@ -71,13 +71,13 @@ struct Progress {
 }
 
 #[derive(Debug, Default)]
-struct Shared {
+struct WatchedProgress {
     /// Guards how far the input is; held only to look.
     progress: Mutex<Progress>,
     moved: Condvar, // tidy: the two threads of a client wait for each other
 }
 
-impl Shared {
+impl WatchedProgress {
     fn progress(&self) -> MutexGuard<'_, Progress> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -101,13 +101,13 @@ impl Shared {
 /// An input that is being sent. What sends it ends with this process.
 #[derive(Debug)]
 pub(in crate::commands) struct Feeding {
-    shared: Arc<Shared>,
-    place: Place,
+    shared: Arc<WatchedProgress>,
+    place: SourceRest,
 }
 
 /// What is left to be done with the source at the end.
 #[derive(Debug)]
-enum Place {
+enum SourceRest {
     /// It is moved to behind what was read.
     File(File, u64),
     /// What was read is taken out.
@@ -126,11 +126,11 @@ impl Feeding {
                 ))
             })?;
         let no_means = |error: io::Error| Failure::new(Exit::Failed, "no_resources", error.to_string());
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(WatchedProgress::default());
         let place = match &source {
-            Source::File { file, start } => Place::File(file.try_clone().map_err(no_means)?, *start),
-            Source::Pipe(_) => Place::Pipe,
-            Source::Other(_) => Place::Other,
+            Source::File { file, start } => SourceRest::File(file.try_clone().map_err(no_means)?, *start),
+            Source::Pipe(_) => SourceRest::Pipe,
+            Source::Other(_) => SourceRest::Other,
         };
         let (told, hearing) = (Arc::clone(&shared), connection.try_clone().map_err(no_means)?);
         thread::spawn(move || hear(hearing, &told));
@@ -146,11 +146,11 @@ impl Feeding {
 
     /// The job has ended: what it did not read is left for others.
     pub(in crate::commands) fn finish(self) {
-        let is_pipe = matches!(self.place, Place::Pipe);
+        let is_pipe = matches!(self.place, SourceRest::Pipe);
         self.shared.wait(Some(LAST_WORD), |progress| {
             progress.is_over && (!is_pipe || progress.removed >= progress.taken)
         });
-        if let Place::File(file, start) = &self.place {
+        if let SourceRest::File(file, start) = &self.place {
             let taken = self.shared.progress().taken;
             // A file that cannot be moved in is not one that somebody else reads on in.
             let _ = seek(file, SeekFrom::Start(start + taken));
@@ -158,7 +158,7 @@ impl Feeding {
     }
 }
 
-fn hear(mut connection: UnixStream, shared: &Shared) {
+fn hear(mut connection: UnixStream, shared: &WatchedProgress) {
     let mut frame = [0; 9];
     while connection.read_exact(&mut frame).is_ok() {
         let mut number = [0; 8];
@@ -171,7 +171,7 @@ fn hear(mut connection: UnixStream, shared: &Shared) {
     shared.change(|progress| progress.is_over = true);
 }
 
-fn send(source: Source, mut connection: &UnixStream, shared: &Shared) -> io::Result<()> {
+fn send(source: Source, mut connection: &UnixStream, shared: &WatchedProgress) -> io::Result<()> {
     let mut piece = vec![0; INPUT_PIECE_BYTES];
     connection.write_all(&[INPUT_HELLO, 0, 0, 0, 0])?;
     match source {
@@ -200,7 +200,12 @@ fn send(source: Source, mut connection: &UnixStream, shared: &Shared) -> io::Res
 }
 
 /// Sends a pipe piece by piece, and takes out of it what was read. The next piece is looked at when the last one was read.
-fn copy_pipe(mut pipe: File, connection: &UnixStream, shared: &Shared, piece: &mut [u8]) -> io::Result<()> {
+fn copy_pipe(
+    mut pipe: File,
+    connection: &UnixStream,
+    shared: &WatchedProgress,
+    piece: &mut [u8],
+) -> io::Result<()> {
     let (copy, copied) = pipe_with(PipeFlags::CLOEXEC)?;
     let (mut copy, mut sent) = (File::from(copy), 0);
     loop {

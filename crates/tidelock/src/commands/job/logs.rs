@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::follow::follow;
 use super::path;
-use super::tell::{Escapes, Teller};
+use super::printer::{Escapes, OutputPrinter};
 use crate::cli::{LogsArguments, Reach};
 use crate::client::{Client, ClientError, Ended, Interrupts};
 use crate::commands::ids::JOB;
@@ -27,7 +27,7 @@ pub(super) fn logs(arguments: &LogsArguments, client: &Client) -> Result<Report,
     let answer = client.fetch(&path(&id, ""))?;
     let mut job: Job = printable(&answer)?;
     let channel = arguments.channel.map(|channel| channel.name());
-    let mut teller = Teller::new(client.format(), Escapes::for_here(), arguments.stamps());
+    let mut teller = OutputPrinter::new(client.format(), Escapes::for_here(), arguments.stamps());
     match arguments.reach() {
         Reach::Past => past(client, (&id, arguments.after, channel), &mut teller)?,
         Reach::Follow => {
@@ -54,7 +54,7 @@ pub(super) fn logs(arguments: &LogsArguments, client: &Client) -> Result<Report,
 fn past(
     client: &Client,
     (id, after, channel): (&str, u64, Option<&str>),
-    teller: &mut Teller,
+    teller: &mut OutputPrinter,
 ) -> Result<(), Failure> {
     let channel = channel.map_or_else(String::new, |channel| format!("&channel={channel}"));
     let path = path(id, &format!("/logs?follow=false&after={after}{channel}"));
@@ -81,7 +81,7 @@ fn past(
     }
 }
 
-fn tell(line: &[u8], teller: &mut Teller) -> io::Result<()> {
+fn tell(line: &[u8], teller: &mut OutputPrinter) -> io::Result<()> {
     let value: Value = serde_json::from_slice(line)?;
     if let Some(after) = value["resync"]["after"].as_u64() {
         return teller.resync(after);

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use super::follow::follow;
 use super::input::{Feeding, Source};
 use super::outcome;
+use super::printer::{Escapes, OutputPrinter};
 use super::submission::{self, Submission, environment_here};
-use super::tell::{Escapes, Teller};
 use super::{JOBS, path};
 use crate::cli::{RetryArguments, RunArguments, Stamps, Stay};
 use crate::client::{Client, Ended, Interrupts};
@@ -103,7 +103,7 @@ fn to_the_end(
     let feeding = source
         .map(|source| Feeding::start(client, &job.id, source))
         .transpose()?;
-    let mut teller = Teller::new(client.format(), escapes, Stamps::None);
+    let mut teller = OutputPrinter::new(client.format(), escapes, Stamps::None);
     let ended = follow(client, (&job.id, 0, None), &mut interrupts, &mut teller)?;
     drop(teller);
     if let (Some(feeding), Ended::Over { .. }) = (feeding, &ended) {

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use super::clients::{Base, Client, Passes, Place, Program};
+use super::clients::{Base, Client, Passes, Program, UserFile};
 use super::error::JoinError;
 use crate::cli::{JoinScope, JoinWay};
 
@@ -49,7 +49,7 @@ impl<'a> Surroundings<'a> {
         Ok(candidates.into_iter().nth(there.unwrap_or(0)))
     }
 
-    fn user_file(&self, place: &Place) -> Result<PathBuf, JoinError> {
+    fn user_file(&self, place: &UserFile) -> Result<PathBuf, JoinError> {
         let home = || self.directory("HOME").ok_or(JoinError::NoHome);
         let base = match place.base {
             Base::Home => home()?,

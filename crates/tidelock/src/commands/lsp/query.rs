@@ -7,8 +7,10 @@ use protocol::{CodeQuery, RawAnswer, RawRequest};
 use serde_json::Value;
 
 use super::servers::{find, path as server_path};
-use super::{PATIENCE, diagnostics, places, words};
-use crate::cli::{Declaration, FileArguments, LspCommand, Place, QueryOptions, RequestArguments, Waiting};
+use super::{PATIENCE, answers, diagnostics, locations};
+use crate::cli::{
+    Declaration, FileArguments, LspCommand, QueryOptions, RequestArguments, SourcePosition, Waiting,
+};
 use crate::client::{Client, ClientError, whole_ms};
 use crate::environment::search_variables;
 use crate::error::{Exit, Failure};
@@ -80,37 +82,37 @@ fn query(command: &LspCommand) -> Result<Query<'_>, Failure> {
         ),
         C::Format(about) => ("format", of_file(about)?, &about.options, edit),
         C::Symbols(about) => ("symbols", of_file(about)?, &about.options, |_, answer| {
-            Ok(places::outline(&printable(answer)?))
+            Ok(locations::outline(&printable(answer)?))
         }),
         C::Hover(about) => ("hover", at(&about.place)?, &about.options, |_, answer| {
-            Ok(words::hover(&printable(answer)?))
+            Ok(answers::hover(&printable(answer)?))
         }),
         C::Completions(about) => (
             "completions",
             at(&about.place)?,
             &about.options,
-            |palette, answer| Ok(words::completions(palette, &printable(answer)?)),
+            |palette, answer| Ok(answers::completions(palette, &printable(answer)?)),
         ),
         C::Signature(about) => ("signature", at(&about.place)?, &about.options, |_, answer| {
-            Ok(words::signature(&printable(answer)?))
+            Ok(answers::signature(&printable(answer)?))
         }),
         C::Definition(about) => ("definition", at(&about.place)?, &about.options, |_, answer| {
-            Ok(places::locations(&printable(answer)?, "no definition"))
+            Ok(locations::locations(&printable(answer)?, "no definition"))
         }),
         C::Declaration(about) => ("declaration", at(&about.place)?, &about.options, |_, answer| {
-            Ok(places::locations(&printable(answer)?, "no declaration"))
+            Ok(locations::locations(&printable(answer)?, "no declaration"))
         }),
         C::TypeDefinition(about) => (
             "type-definition",
             at(&about.place)?,
             &about.options,
-            |_, answer| Ok(places::locations(&printable(answer)?, "no type definition")),
+            |_, answer| Ok(locations::locations(&printable(answer)?, "no type definition")),
         ),
         C::Implementation(about) => (
             "implementation",
             at(&about.place)?,
             &about.options,
-            |_, answer| Ok(places::locations(&printable(answer)?, "no implementation")),
+            |_, answer| Ok(locations::locations(&printable(answer)?, "no implementation")),
         ),
         C::References(about) => {
             let body = CodeQuery {
@@ -118,7 +120,7 @@ fn query(command: &LspCommand) -> Result<Query<'_>, Failure> {
                 ..at(&about.at.place)?
             };
             ("references", body, &about.at.options, |_, answer| {
-                Ok(places::locations(&printable(answer)?, "no references"))
+                Ok(locations::locations(&printable(answer)?, "no references"))
             })
         }
         C::Rename(about) => {
@@ -136,7 +138,7 @@ fn query(command: &LspCommand) -> Result<Query<'_>, Failure> {
                 ..at(&about.span.start)?
             };
             ("code-actions", body, &about.options, |_, answer| {
-                Ok(words::actions(&printable(answer)?))
+                Ok(answers::actions(&printable(answer)?))
             })
         }
         C::WorkspaceSymbols(about) => {
@@ -147,7 +149,7 @@ fn query(command: &LspCommand) -> Result<Query<'_>, Failure> {
                 ..CodeQuery::default()
             };
             ("workspace-symbols", body, &about.options, |_, answer| {
-                Ok(places::symbols(&printable(answer)?))
+                Ok(locations::symbols(&printable(answer)?))
             })
         }
         C::Calls(about) => {
@@ -156,7 +158,7 @@ fn query(command: &LspCommand) -> Result<Query<'_>, Failure> {
                 ..at(&about.at.place)?
             };
             ("calls", body, &about.at.options, |_, answer| {
-                Ok(places::calls(&printable(answer)?))
+                Ok(locations::calls(&printable(answer)?))
             })
         }
         C::List
@@ -185,10 +187,10 @@ fn of_file(arguments: &FileArguments) -> Result<CodeQuery, Failure> {
 }
 
 fn edit(_: Palette, answer: &Value) -> Result<(String, Vec<String>), ClientError> {
-    Ok(words::edit(&printable(answer)?))
+    Ok(answers::edit(&printable(answer)?))
 }
 
-fn at(place: &Place) -> Result<CodeQuery, Failure> {
+fn at(place: &SourcePosition) -> Result<CodeQuery, Failure> {
     Ok(CodeQuery {
         path: paths::file(&place.file)?,
         line: Some(place.line),

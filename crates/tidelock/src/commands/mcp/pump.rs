@@ -28,7 +28,7 @@ const LEAVE_TIMEOUT: Duration = Duration::from_secs(10);
 const BUFFER_BYTES: usize = 64 * 1024;
 
 #[derive(Debug, Default)]
-struct Shared {
+struct Bridge {
     /// Guards the conversation and its connection; held to look at a line, never while one is read or written.
     state: Mutex<State>,
 }
@@ -84,7 +84,7 @@ where
 }
 
 struct Pump<O> {
-    shared: Arc<Shared>,
+    shared: Arc<Bridge>,
     to_agent: O,
     ended: Option<mpsc::Receiver<()>>,
 }
@@ -175,7 +175,7 @@ impl<O: Write + Clone + Send + 'static> Pump<O> {
     }
 }
 
-impl Shared {
+impl Bridge {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -3,7 +3,7 @@
 use protocol::{ChangePlan, CollectPlans, ForgetPlan, Plan, PlanForgotten, PlansCollected};
 use serde_json::json;
 
-use super::words::{short, summary};
+use super::labels::{short, summary};
 use super::{PLANS, path, post};
 use crate::cli::{DiscardArguments, ForgetArguments, PlanGcArguments};
 use crate::client::{Client, whole_ms};

@@ -4,7 +4,7 @@ use protocol::{Changeset, ChangesetState, RecordedChange};
 use serde_json::{Value, json};
 
 use super::get;
-use super::words::short;
+use super::labels::short;
 use crate::client::{Client, path_segment};
 use crate::commands::ids::PLAN;
 use crate::commands::job::with_age;

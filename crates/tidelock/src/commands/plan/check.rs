@@ -5,14 +5,16 @@ use std::io;
 use protocol::{CancelJob, CheckPlan, CheckState, JobChannel, JobOutput, Plan};
 use serde_json::Value;
 
+use super::labels::{is_passed, short};
 use super::show::checks as checks_text;
 use super::watch::until;
-use super::words::{is_passed, short};
 use super::{path, post};
 use crate::cli::{CheckArguments, Stamps, Stay};
 use crate::client::{Client, Ended, Interrupted, Interrupts, path_segment};
 use crate::commands::ids::PLAN;
-use crate::commands::job::{Escapes, INTERRUPTED, JOBS, Listener, Said, Teller, catch_interrupts, follow};
+use crate::commands::job::{
+    Escapes, INTERRUPTED, JOBS, JobMessage, Listener, OutputPrinter, catch_interrupts, follow,
+};
 use crate::error::{Exit, Failure};
 use crate::output::{Format, Palette, Report};
 use crate::printable::{Answer, cut, printable};
@@ -120,12 +122,12 @@ fn cancel<'a>(client: &Client, jobs: impl Iterator<Item = &'a str>) {
 /// Shows what a check writes on standard error: standard output is for the result. Programs get the result alone.
 #[derive(Debug)]
 pub(in crate::commands) struct Aside {
-    teller: Option<Teller>,
+    teller: Option<OutputPrinter>,
 }
 
 impl Aside {
     pub(in crate::commands) fn new(format: Format) -> Aside {
-        let teller = || Teller::new(Format::Human, Escapes::for_here(), Stamps::None);
+        let teller = || OutputPrinter::new(Format::Human, Escapes::for_here(), Stamps::None);
         Aside {
             teller: (format == Format::Human).then(teller),
         }
@@ -133,13 +135,13 @@ impl Aside {
 }
 
 impl Listener for Aside {
-    fn hear(&mut self, said: &Said) -> io::Result<()> {
+    fn hear(&mut self, said: &JobMessage) -> io::Result<()> {
         let Some(teller) = &mut self.teller else {
             return Ok(());
         };
         match said {
-            Said::Output(output) if output.channel == JobChannel::Stdout => {
-                teller.hear(&Said::Output(JobOutput {
+            JobMessage::Output(output) if output.channel == JobChannel::Stdout => {
+                teller.hear(&JobMessage::Output(JobOutput {
                     channel: JobChannel::Stderr,
                     ..output.clone()
                 }))

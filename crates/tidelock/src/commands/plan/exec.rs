@@ -4,13 +4,15 @@ use protocol::{CheckPlan, Plan};
 use serde_json::{Value, json};
 
 use super::check::run_checks;
+use super::labels::{is_passed, short};
 use super::sandboxed::{Prepared, Submitted};
-use super::words::{is_passed, short};
 use super::{get, until_left};
 use crate::cli::{PlanExecArguments, Stamps, Stay};
 use crate::client::{Client, Ended, Interrupted, Interrupts};
 use crate::commands::ids::PLAN;
-use crate::commands::job::{Escapes, INTERRUPTED, Teller, catch_interrupts, ended_text, exit_of, follow};
+use crate::commands::job::{
+    Escapes, INTERRUPTED, OutputPrinter, catch_interrupts, ended_text, exit_of, follow,
+};
 use crate::error::{Exit, Failure};
 use crate::output::Report;
 use crate::printable::{as_it_is, printable};
@@ -27,7 +29,7 @@ pub(super) fn run(arguments: &PlanExecArguments, client: &Client) -> Result<Repo
         return Ok(Report::success(value, text).with_notes(vec![note]));
     }
     let mut interrupts = catch_interrupts(client, &submitted.id)?;
-    let mut teller = Teller::new(client.format(), Escapes::Keep, Stamps::None);
+    let mut teller = OutputPrinter::new(client.format(), Escapes::Keep, Stamps::None);
     let feeding = prepared.feed(&submitted, client)?;
     let ended = follow(client, (&submitted.id, 0, None), &mut interrupts, &mut teller)?;
     drop(teller);

@@ -4,7 +4,7 @@ use protocol::{Plan, PlanList};
 use serde_json::json;
 
 use super::PLANS;
-use super::words::{checks, overlaps, state};
+use super::labels::{checks, overlaps, state};
 use crate::cli::PlanListArguments;
 use crate::client::{Client, path_segment};
 use crate::commands::job::age;

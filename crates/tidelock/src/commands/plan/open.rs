@@ -2,7 +2,7 @@
 
 use protocol::{OpenPlan, Plan};
 
-use super::words::short;
+use super::labels::short;
 use super::{PLANS, post};
 use crate::cli::{NewArguments, OpenArguments};
 use crate::client::Client;

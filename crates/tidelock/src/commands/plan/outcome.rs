@@ -3,7 +3,7 @@
 use protocol::{ApplyPlans, ChangePlan, OutcomeKind, OutcomePath, PlanOutcome, UndoPlan};
 use serde_json::Value;
 
-use super::words::short;
+use super::labels::short;
 use super::{PLANS, conflicts, path, post};
 use crate::cli::{ApplyArguments, UndoArguments};
 use crate::client::Client;

@@ -2,7 +2,7 @@
 
 use protocol::PlanOverlap;
 
-use super::words::short;
+use super::labels::short;
 use crate::output::{Cell, Palette, Tone, table};
 use crate::printable::cut;
 

@@ -9,7 +9,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use protocol::{ChangeFiles, FileOperation, FilesChanged, RecordedChange};
 
-use super::words::short;
+use super::labels::short;
 use super::{path, post};
 use crate::cli::{Operation, PlanRecordArguments};
 use crate::client::Client;

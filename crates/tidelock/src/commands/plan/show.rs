@@ -3,7 +3,7 @@
 use protocol::{Changeset, Plan, PlanCheck, PlanLeftOut};
 use serde_json::json;
 
-use super::words::{check_state, next, short, state, summary};
+use super::labels::{check_state, next, short, state, summary};
 use super::{changesets, conflicts, get, overlaps};
 use crate::client::Client;
 use crate::commands::ids::PLAN;

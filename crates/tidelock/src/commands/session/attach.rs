@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use super::ending;
 use super::follow::follow;
 use super::path;
-use super::scene::Prompts;
-use super::tell::{Beginning, Teller};
+use super::printer::{Beginning, TurnPrinter};
+use super::view::Prompts;
 use crate::cli::{AttachArguments, Reach};
 use crate::client::{Client, Ended, Interrupts, LOOK_AGAIN_AFTER, PATIENCE, StreamEnd, absence};
 use crate::commands::ids::SESSION;
@@ -66,7 +66,7 @@ pub(super) fn run(arguments: &AttachArguments, client: &Client) -> Result<Report
     if let Some(turn) = value.get("turn") {
         let turn: Turn = printable(turn)?;
         let name = turn.state.name();
-        let why = super::words::why(&turn);
+        let why = super::labels::why(&turn);
         let because = if why.is_empty() { why } else { format!(": {why}") };
         notes.push(format!("{} is {name}{because}", turn.id));
     }
@@ -146,10 +146,10 @@ fn watch(
     beginning: Beginning,
     client: &Client,
 ) -> Result<Ended<TurnState>, Failure> {
-    let mut teller = Teller::new(
+    let mut teller = TurnPrinter::new(
         client.format(),
         session,
-        (Prompts::Told, beginning),
+        (Prompts::Shown, beginning),
         &client.context,
     );
     // Ctrl-C ends this process and nothing else.

@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use super::ending::{self, TurnReport};
 use super::follow::{Listener as _, follow};
+use super::labels::waits_for;
+use super::printer::{Beginning, TurnPrinter};
 use super::prompt::Prepared;
-use super::scene::Prompts;
-use super::tell::{Beginning, Teller};
-use super::words::waits_for;
+use super::view::Prompts;
 use super::{path, post};
 use crate::cli::{PromptArguments, SendArguments, Stay};
 use crate::client::{Client, Ended, Interrupts};
@@ -63,7 +63,7 @@ pub(in crate::commands) fn converse(
     announce(client.format(), accepted);
     let mut interrupts = catch_interrupts(client, &session.id)?;
     let beginning = Beginning::Start;
-    let mut teller = Teller::new(
+    let mut teller = TurnPrinter::new(
         client.format(),
         &session.id,
         (Prompts::Known, beginning),

@@ -3,11 +3,11 @@
 use protocol::{ErrorCode, Plan, PlanState, Session, Turn, TurnState, Usage};
 use serde_json::{Value, json};
 
-use super::words::{self, usage as usage_text};
+use super::labels::{self, usage as usage_text};
 use super::{path, turn_path};
 use crate::client::{Client, Interrupted, Interrupts};
 use crate::commands::exec::ending::{End, diff_summary, finished, show_finish};
-use crate::commands::exec::words as plan_words;
+use crate::commands::exec::messages as plan_messages;
 use crate::commands::job::INTERRUPTED;
 use crate::commands::plan::{path as plan_path, short};
 use crate::error::{Exit, Failure};
@@ -110,8 +110,8 @@ fn show_plan(end: &mut End, turn: &Turn, client: &Client) -> Result<(), Failure>
         None if has_work(&plan) => {
             end.outcome = json!({ "outcome": plan.state.as_str() });
             end.text.push_str(&diff_summary(&plan, client));
-            end.text.push_str(&plan_words::not_carried(&plan));
-            end.text.push_str(&plan_words::next(&plan));
+            end.text.push_str(&plan_messages::not_carried(&plan));
+            end.text.push_str(&plan_messages::next(&plan));
         }
         Some(_) | None => end.text.push_str(UNCHANGED),
     }
@@ -140,7 +140,7 @@ fn has_work(plan: &Plan) -> bool {
 
 /// How a turn ended, if not well.
 fn how(turn: &Turn) -> String {
-    let because = match words::why(turn) {
+    let because = match labels::why(turn) {
         why if why.is_empty() => String::new(),
         why => format!(": {why}"),
     };

@@ -4,7 +4,7 @@ use protocol::{Session, SessionList, TurnState};
 use serde_json::json;
 
 use super::SESSIONS;
-use super::words::{agent, state};
+use super::labels::{agent, state};
 use crate::cli::SessionListArguments;
 use crate::client::{Client, path_segment};
 use crate::commands::job::age;

@@ -3,8 +3,8 @@
 use protocol::{Session, Turn, TurnList};
 use serde_json::json;
 
+use super::labels::{agent, state, turn_state, waits_for, why};
 use super::path;
-use super::words::{agent, state, turn_state, waits_for, why};
 use crate::client::Client;
 use crate::commands::ids::SESSION;
 use crate::commands::job::{age, between, with_age};

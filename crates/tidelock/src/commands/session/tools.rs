@@ -22,7 +22,7 @@ const WORTH_TELLING: Duration = Duration::from_secs(1);
 
 /// A call of a tool, as far as it was told.
 #[derive(Debug, Default)]
-pub(super) struct ToolTold {
+pub(super) struct ShownTool {
     tool: String,
     /// What it is to do; nothing before it runs.
     title: Option<String>,
@@ -37,11 +37,11 @@ pub(super) struct ToolTold {
     ended: bool,
 }
 
-impl ToolTold {
-    pub(super) fn new(tool: &str) -> ToolTold {
-        ToolTold {
+impl ShownTool {
+    pub(super) fn new(tool: &str) -> ShownTool {
+        ShownTool {
             tool: tool.to_owned(),
-            ..ToolTold::default()
+            ..ShownTool::default()
         }
     }
 

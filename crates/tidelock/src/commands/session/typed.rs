@@ -11,7 +11,7 @@ use protocol::{AnswerPermission, PermissionAnswer};
 use serde_json::Value;
 
 use super::answer::permission_path;
-use super::scene::Question;
+use super::view::Question;
 use crate::client::Client;
 use crate::context::Context;
 use crate::error::chain;

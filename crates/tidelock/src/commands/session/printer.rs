@@ -5,20 +5,20 @@ use std::io::{self, ErrorKind};
 use protocol::{PermissionId, TurnEvent, TurnResync, Usage};
 use serde_json::{Value, json};
 
-use super::follow::{Listener, Said};
+use super::follow::{Listener, TurnMessage};
 use super::page::{Layout, Page, Stream};
-use super::scene::{Prompts, Scene};
 use super::typed::{Typed, choices};
+use super::view::{Prompts, TurnView};
 use crate::commands::plan::{columns, short};
 use crate::context::Context;
 use crate::output::{self, Format, Palette, Tone, json_line};
 use crate::printable::printable;
 
 #[derive(Debug)]
-pub(super) struct Teller {
+pub(super) struct TurnPrinter {
     format: Format,
     session: String,
-    scene: Scene,
+    scene: TurnView,
     typed: Option<Typed>,
     asking: Option<PermissionId>,
     /// For programs: what has not been written yet.
@@ -32,23 +32,23 @@ pub(in crate::commands) enum Beginning {
     Tail(u64),
 }
 
-impl Teller {
+impl TurnPrinter {
     pub(super) fn new(
         format: Format,
         session: &str,
         (prompts, beginning): (Prompts, Beginning),
         context: &Context,
-    ) -> Teller {
+    ) -> TurnPrinter {
         let palette = Palette::for_stderr();
         let page = Page::new(Layout::here(), palette);
         let typed = match format {
             Format::Human => Typed::here(context, session),
             Format::Json => None,
         };
-        Teller {
+        TurnPrinter {
             format,
             session: session.to_owned(),
-            scene: Scene::new(page, palette, columns(), prompts),
+            scene: TurnView::new(page, palette, columns(), prompts),
             typed,
             asking: None,
             pending: String::new(),
@@ -67,24 +67,24 @@ impl Teller {
     }
 }
 
-impl Listener for Teller {
-    /// It is shown by [`Teller::flush`] at the latest.
-    fn hear(&mut self, said: &Said) -> io::Result<()> {
+impl Listener for TurnPrinter {
+    /// It is shown by [`TurnPrinter::flush`] at the latest.
+    fn hear(&mut self, said: &TurnMessage) -> io::Result<()> {
         if self.format == Format::Json {
             let line = match said {
-                Said::Event(event) => json_line(&json!({ "event": event })),
-                Said::Resync(resync) => json_line(&json!({ "resync": resync })),
-                Said::End(end) => json_line(&json!({ "end": end })),
+                TurnMessage::Event(event) => json_line(&json!({ "event": event })),
+                TurnMessage::Resync(resync) => json_line(&json!({ "resync": resync })),
+                TurnMessage::End(end) => json_line(&json!({ "end": end })),
             };
             self.pending.push_str(&line);
             return Ok(());
         }
         match said {
-            Said::Event(event) => {
+            TurnMessage::Event(event) => {
                 let event: TurnEvent = understood(event)?;
                 self.scene.event(&event);
             }
-            Said::Resync(resync) => {
+            TurnMessage::Resync(resync) => {
                 let resync: TurnResync = understood(resync)?;
                 if let Beginning::Tail(_) = self.beginning {
                     // What was told is somewhere in the middle of the whole, and nobody can say where.
@@ -92,12 +92,12 @@ impl Listener for Teller {
                     let palette = Palette::for_stderr();
                     let page = Page::new(Layout::here(), palette);
                     self.scene.page.flush()?;
-                    self.scene = Scene::new(page, palette, columns(), Prompts::Known);
+                    self.scene = TurnView::new(page, palette, columns(), Prompts::Known);
                     self.beginning = Beginning::Start;
                 }
                 self.scene.catch_up(&resync.snapshot);
             }
-            Said::End(_) => {}
+            TurnMessage::End(_) => {}
         }
         Ok(())
     }

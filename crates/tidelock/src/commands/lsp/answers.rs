@@ -5,7 +5,7 @@ use protocol::{
     Signature, SignatureAnswer,
 };
 
-use super::places::{cut_note, missing_servers, or_none};
+use super::locations::{cut_note, missing_servers, or_none};
 use crate::output::{Cell, Palette, list};
 use crate::printable::{cut, one_line};
 use crate::units::format_count;
@@ -137,7 +137,7 @@ pub(super) fn signature(answer: &SignatureAnswer) -> (String, Vec<String>) {
 mod tests {
     use protocol::{Completion, TextEdit};
 
-    use super::super::places::tests::range;
+    use super::super::locations::tests::range;
     use super::*;
 
     #[test]

@@ -57,7 +57,7 @@ pub(super) struct Answered {
 }
 
 #[derive(Debug)]
-enum Told {
+enum SentItem {
     Text(usize),
     Tool(ToolCall),
 }
@@ -73,11 +73,11 @@ enum Piece {
 }
 
 #[derive(Debug)]
-pub(super) struct Telling {
+pub(super) struct TurnUpdates {
     turn: String,
     root: PathBuf,
     heard: u64,
-    items: BTreeMap<u64, Told>,
+    items: BTreeMap<u64, SentItem>,
     pieces: Vec<Piece>,
     open: Vec<Question>,
     /// All that were ever asked, so that a snapshot does not ask again.
@@ -87,9 +87,9 @@ pub(super) struct Telling {
     has_changes: bool,
 }
 
-impl Telling {
-    pub(super) fn new(turn: &str, root: PathBuf) -> Telling {
-        Telling {
+impl TurnUpdates {
+    pub(super) fn new(turn: &str, root: PathBuf) -> TurnUpdates {
+        TurnUpdates {
             turn: turn.to_owned(),
             root,
             heard: 0,
@@ -127,7 +127,7 @@ impl Telling {
         let updates = pieces.into_iter().filter_map(|piece| match piece {
             Piece::Text { voice, message, text } => Some(chunk(voice, &message, &text)),
             Piece::Tool(item) => match self.items.get_mut(&item) {
-                Some(Told::Tool(call)) => call.news(&self.root),
+                Some(SentItem::Tool(call)) => call.news(&self.root),
                 _ => None,
             },
         });
@@ -258,15 +258,15 @@ impl Telling {
             return;
         }
         self.say(voice, &item.to_string(), delta);
-        let told = self.items.entry(item).or_insert(Told::Text(0));
-        if let Told::Text(characters) = told {
+        let told = self.items.entry(item).or_insert(SentItem::Text(0));
+        if let SentItem::Text(characters) = told {
             *characters += delta.chars().count();
         }
     }
 
     fn untold(&mut self, voice: Voice, item: u64, whole: &str) {
         let told = match self.items.get(&item) {
-            Some(Told::Text(characters)) => *characters,
+            Some(SentItem::Text(characters)) => *characters,
             _ => 0,
         };
         let rest: String = whole.chars().skip(told).collect();
@@ -282,14 +282,14 @@ impl Telling {
         let told = self
             .items
             .entry(item)
-            .or_insert_with(|| Told::Tool(ToolCall::new(id.clone(), name)));
-        if !matches!(told, Told::Tool(_)) {
+            .or_insert_with(|| SentItem::Tool(ToolCall::new(id.clone(), name)));
+        if !matches!(told, SentItem::Tool(_)) {
             // An item does not change what it is; whoever says so is told as if it were another one.
-            *told = Told::Tool(ToolCall::new(id, name));
+            *told = SentItem::Tool(ToolCall::new(id, name));
         }
         match told {
-            Told::Tool(call) => call,
-            Told::Text(_) => unreachable!("it was made a tool just now"),
+            SentItem::Tool(call) => call,
+            SentItem::Text(_) => unreachable!("it was made a tool just now"),
         }
     }
 
@@ -306,7 +306,7 @@ impl Telling {
         }
         self.known.push(permission);
         let call = match item.and_then(|item| self.items.get(&item)) {
-            Some(Told::Tool(call)) => call.in_question(subject),
+            Some(SentItem::Tool(call)) => call.in_question(subject),
             _ => json!({
                 "toolCallId": permission,
                 "title": title_of(tool, subject),
@@ -345,8 +345,8 @@ mod tests {
 
     use super::*;
 
-    fn telling() -> Telling {
-        Telling::new("turn_x", PathBuf::from("/w"))
+    fn telling() -> TurnUpdates {
+        TurnUpdates::new("turn_x", PathBuf::from("/w"))
     }
 
     fn text(item: u64, delta: &str) -> TurnEventBody {
@@ -356,7 +356,7 @@ mod tests {
         }
     }
 
-    fn hear(telling: &mut Telling, first: u64, bodies: impl IntoIterator<Item = TurnEventBody>) {
+    fn hear(telling: &mut TurnUpdates, first: u64, bodies: impl IntoIterator<Item = TurnEventBody>) {
         for (sequence, data) in (first..).zip(bodies) {
             telling.event(&TurnEvent {
                 sequence,

@@ -7,8 +7,8 @@ use super::super::page::Layout;
 use super::*;
 use crate::printable::printable;
 
-fn scene(layout: Layout, prompts: Prompts) -> Scene {
-    Scene::new(Page::new(layout, Palette::Plain), Palette::Plain, 60, prompts)
+fn scene(layout: Layout, prompts: Prompts) -> TurnView {
+    TurnView::new(Page::new(layout, Palette::Plain), Palette::Plain, 60, prompts)
 }
 
 fn event(sequence: u64, data: &Value) -> TurnEvent {
@@ -53,7 +53,7 @@ fn turn() -> Vec<TurnEvent> {
         .collect()
 }
 
-fn seen(scene: &mut Scene) -> String {
+fn seen(scene: &mut TurnView) -> String {
     let pieces = scene.page.taken();
     let show = |(stream, text): &(Stream, String)| match stream {
         Stream::Out => format!("[out]{text}"),
@@ -62,7 +62,7 @@ fn seen(scene: &mut Scene) -> String {
     pieces.iter().map(show).collect()
 }
 
-fn only(stream: Stream, scene: &mut Scene) -> String {
+fn only(stream: Stream, scene: &mut TurnView) -> String {
     let pieces = scene.page.taken().into_iter();
     pieces
         .filter(|(of, _)| *of == stream)
@@ -72,7 +72,7 @@ fn only(stream: Stream, scene: &mut Scene) -> String {
 
 #[test]
 fn a_turn_is_seen_as_it_goes_on() {
-    let mut scene = scene(Layout::Together, Prompts::Told);
+    let mut scene = scene(Layout::Together, Prompts::Shown);
     for event in turn() {
         scene.event(&event);
     }

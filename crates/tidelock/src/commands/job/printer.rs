@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::bar::Bar;
 use super::escapes::{Kept, Stripper};
-use super::follow::{Listener, Said};
+use super::follow::{JobMessage, Listener};
 use super::times::local;
 use crate::cli::Stamps;
 use crate::output::{self, Format, json_line};
@@ -38,7 +38,7 @@ impl Escapes {
 }
 
 #[derive(Debug)]
-pub(in crate::commands) struct Teller {
+pub(in crate::commands) struct OutputPrinter {
     format: Format,
     stdout: Voice,
     stderr: Voice,
@@ -46,14 +46,14 @@ pub(in crate::commands) struct Teller {
     place: u64,
 }
 
-impl Teller {
-    pub(in crate::commands) fn new(format: Format, escapes: Escapes, stamps: Stamps) -> Teller {
+impl OutputPrinter {
+    pub(in crate::commands) fn new(format: Format, escapes: Escapes, stamps: Stamps) -> OutputPrinter {
         let voice = |is_terminal| Voice {
             stripper: escapes.stripper(is_terminal),
             stamps,
             line: Line::Ended,
         };
-        Teller {
+        OutputPrinter {
             format,
             stdout: voice(io::stdout().is_terminal()),
             stderr: voice(io::stderr().is_terminal()),
@@ -102,26 +102,26 @@ impl Teller {
     }
 }
 
-impl Listener for Teller {
-    fn hear(&mut self, said: &Said) -> io::Result<()> {
+impl Listener for OutputPrinter {
+    fn hear(&mut self, said: &JobMessage) -> io::Result<()> {
         match (said, self.format) {
-            (Said::Output(output), _) => self.output(output),
-            (Said::Resync(after), _) => self.resync(*after),
+            (JobMessage::Output(output), _) => self.output(output),
+            (JobMessage::Resync(after), _) => self.resync(*after),
             // Programs find it in `waiting_for` of the job.
-            (Said::Waiting(_), Format::Json) => Ok(()),
-            (Said::Waiting(text), Format::Human) => {
+            (JobMessage::Waiting(_), Format::Json) => Ok(()),
+            (JobMessage::Waiting(text), Format::Human) => {
                 self.note(&format!("waiting for {text}"));
                 Ok(())
             }
-            (Said::Progress(progress), Format::Json) => self.line(&json!({ "progress": progress })),
-            (Said::End(job), Format::Json) => self.line(&json!({ "end": job })),
-            (Said::Progress(progress), Format::Human) => {
+            (JobMessage::Progress(progress), Format::Json) => self.line(&json!({ "progress": progress })),
+            (JobMessage::End(job), Format::Json) => self.line(&json!({ "end": job })),
+            (JobMessage::Progress(progress), Format::Human) => {
                 if self.stdout.line == Line::Ended && self.stderr.line == Line::Ended {
                     self.bar.show(progress);
                 }
                 Ok(())
             }
-            (Said::End(_), Format::Human) => {
+            (JobMessage::End(_), Format::Human) => {
                 self.bar.hide();
                 Ok(())
             }
