@@ -20,7 +20,7 @@ pub(super) enum Earlier {
 pub(super) struct Ear<'a> {
     pub(super) site: &'a Site,
     pub(super) open: &'a Open,
-    pub(super) telling: &'a mut TurnUpdates,
+    pub(super) updates: &'a mut TurnUpdates,
     /// The last event that was there at the beginning. What comes after it is new.
     pub(super) goal: u64,
     pub(super) earlier: Earlier,
@@ -61,17 +61,17 @@ impl Listener for Ear<'_> {
         match said {
             TurnMessage::Event(event) => {
                 let event = serde_json::from_value(event.clone()).map_err(garbled)?;
-                self.telling.event(&event);
+                self.updates.event(&event);
             }
             TurnMessage::Resync(resync) => {
                 let resync: TurnResync = serde_json::from_value(resync.clone()).map_err(garbled)?;
-                self.telling.catch_up(&resync);
+                self.updates.catch_up(&resync);
             }
             TurnMessage::End(_) => {}
         }
-        if self.earlier == Earlier::Known && self.telling.heard() <= self.goal {
+        if self.earlier == Earlier::Known && self.updates.heard() <= self.goal {
             // The editor has kept it.
-            drop(self.telling.take());
+            drop(self.updates.take());
         }
         Ok(())
     }
@@ -80,16 +80,16 @@ impl Listener for Ear<'_> {
         if self.open.is_closed() {
             return Err(ErrorKind::BrokenPipe.into());
         }
-        for update in self.telling.take() {
+        for update in self.updates.take() {
             self.site.outbox.update(&self.open.id, &update)?;
         }
-        for answered in self.telling.take_answered() {
+        for answered in self.updates.take_answered() {
             self.tell_answer(&answered)?;
         }
-        if self.replay == ReplayEnds::WhenLive && self.telling.heard() >= self.goal {
+        if self.replay == ReplayEnds::WhenLive && self.updates.heard() >= self.goal {
             self.open.replayed();
         }
-        for question in self.telling.open_questions(self.goal) {
+        for question in self.updates.open_questions(self.goal) {
             self.site
                 .questions
                 .ask(&self.site.outbox, &self.open.id, question)?;

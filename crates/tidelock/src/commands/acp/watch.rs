@@ -259,12 +259,12 @@ impl Watcher {
         if !is_ours && earlier == Earlier::Told {
             self.update(&chunk(Voice::User, &format!("{id}-prompt"), &prompt_of(&before)))?;
         }
-        let mut telling = TurnUpdates::new(id, self.open.root.clone());
+        let mut updates = TurnUpdates::new(id, self.open.root.clone());
         loop {
             let mut ear = Ear {
                 site: &self.site,
                 open: &self.open,
-                telling: &mut telling,
+                updates: &mut updates,
                 goal: before.last_sequence,
                 earlier,
                 replay: if is_last && !was_over {
@@ -273,9 +273,9 @@ impl Watcher {
                     ReplayEnds::Later
                 },
             };
-            let which = (self.open.id.as_str(), id);
             let interrupts = &mut Interrupts::default();
-            match follow(&self.client, which, printer::Beginning::Start, interrupts, &mut ear) {
+            let beginning = printer::Beginning::Start;
+            match follow(&self.client, &self.open.id, id, beginning, interrupts, &mut ear) {
                 Ok(Ended::Over { .. }) => break,
                 Ok(Ended::NobodyReads | Ended::LeftAlone) => return Err(Over::Closed),
                 // Others have taken all the room that there is for readers.
@@ -310,7 +310,7 @@ impl Watcher {
                 // Whoever comes back is shown what waits, whichever turn it is from.
                 let plan = self.session()?.plan;
                 self.tell_changes(&turn.id, plan.as_deref())?;
-            } else if is_last && telling.has_changes() {
+            } else if is_last && updates.has_changes() {
                 self.tell_changes(&turn.id, turn.plan.as_deref())?;
             }
         }

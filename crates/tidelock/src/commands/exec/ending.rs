@@ -27,11 +27,7 @@ pub(in crate::commands) struct End {
 
 impl End {
     /// Nobody stays.
-    pub(super) fn detached(
-        answer: Value,
-        (plan, afterwards): (&Plan, Afterwards),
-        submitted: &Submitted,
-    ) -> End {
+    pub(super) fn detached(answer: Value, plan: &Plan, afterwards: Afterwards, submitted: &Submitted) -> End {
         End {
             text: messages::detached(plan, afterwards, &submitted.id),
             ..End::left(answer, plan, submitted, Exit::Success)
@@ -51,8 +47,10 @@ impl End {
 
 /// What follows when the job is over: the daemon deals with it, and what became of it is told.
 pub(super) fn ended(
-    (before, submitted): (&Plan, &Submitted),
-    (job, interrupted): (&Job, Interrupted),
+    before: &Plan,
+    submitted: &Submitted,
+    job: &Job,
+    interrupted: Interrupted,
     interrupts: &mut Interrupts,
     client: &Client,
 ) -> Result<End, Failure> {
@@ -142,7 +140,7 @@ pub(in crate::commands) fn finished(
     client: &Client,
 ) -> Result<Option<(PlanFinish, Interrupted)>, Failure> {
     let mut listener = Aside::new(client.format());
-    let (job, interrupted) = match follow(client, (job, 0, None), interrupts, &mut listener)? {
+    let (job, interrupted) = match follow(client, job, interrupts, &mut listener)? {
         Ended::Over { end, interrupted } => (end, interrupted),
         Ended::LeftAlone | Ended::NobodyReads => return Ok(None),
     };

@@ -26,11 +26,22 @@ pub(in crate::commands) trait Listener {
     fn note(&mut self, text: &str);
 }
 
-/// Follows a job from a place on, on one channel or on all. The first Ctrl-C cancels the job, the second one leaves it
-/// alone.
+/// Follows a job from its beginning. The first Ctrl-C cancels the job, the second one detaches from it.
 pub(in crate::commands) fn follow(
     client: &Client,
-    (id, after, channel): (&str, u64, Option<&str>),
+    id: &str,
+    interrupts: &mut Interrupts,
+    listener: &mut dyn Listener,
+) -> Result<Ended<Box<Job>>, Failure> {
+    follow_from(client, id, 0, None, interrupts, listener)
+}
+
+/// The same after a piece of output, on one channel or on all.
+pub(super) fn follow_from(
+    client: &Client,
+    id: &str,
+    after: u64,
+    channel: Option<&str>,
     interrupts: &mut Interrupts,
     listener: &mut dyn Listener,
 ) -> Result<Ended<Box<Job>>, Failure> {

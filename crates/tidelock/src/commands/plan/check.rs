@@ -80,7 +80,7 @@ pub(super) fn run_checks(
     let mut interrupted = Interrupted::No;
     for (command, job) in &running {
         listener.note(&format!("check: {}", cut(command, COMMAND_CHARACTERS)));
-        match follow(client, (job, 0, None), interrupts, &mut listener)? {
+        match follow(client, job, interrupts, &mut listener)? {
             Ended::Over {
                 interrupted: Interrupted::No,
                 ..
@@ -122,37 +122,37 @@ fn cancel<'a>(client: &Client, jobs: impl Iterator<Item = &'a str>) {
 /// Shows what a check writes on standard error: standard output is for the result. Programs get the result alone.
 #[derive(Debug)]
 pub(in crate::commands) struct Aside {
-    teller: Option<OutputPrinter>,
+    printer: Option<OutputPrinter>,
 }
 
 impl Aside {
     pub(in crate::commands) fn new(format: Format) -> Aside {
-        let teller = || OutputPrinter::new(Format::Human, Escapes::for_here(), Stamps::None);
+        let printer = || OutputPrinter::new(Format::Human, Escapes::for_here(), Stamps::None);
         Aside {
-            teller: (format == Format::Human).then(teller),
+            printer: (format == Format::Human).then(printer),
         }
     }
 }
 
 impl Listener for Aside {
     fn hear(&mut self, said: &JobMessage) -> io::Result<()> {
-        let Some(teller) = &mut self.teller else {
+        let Some(printer) = &mut self.printer else {
             return Ok(());
         };
         match said {
             JobMessage::Output(output) if output.channel == JobChannel::Stdout => {
-                teller.hear(&JobMessage::Output(JobOutput {
+                printer.hear(&JobMessage::Output(JobOutput {
                     channel: JobChannel::Stderr,
                     ..output.clone()
                 }))
             }
-            said => teller.hear(said),
+            said => printer.hear(said),
         }
     }
 
     fn note(&mut self, text: &str) {
-        if let Some(teller) = &mut self.teller {
-            teller.note(text);
+        if let Some(printer) = &mut self.printer {
+            printer.note(text);
         }
     }
 }

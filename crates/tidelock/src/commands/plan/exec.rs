@@ -29,10 +29,10 @@ pub(super) fn run(arguments: &PlanExecArguments, client: &Client) -> Result<Repo
         return Ok(Report::success(value, text).with_notes(vec![note]));
     }
     let mut interrupts = catch_interrupts(client, &submitted.id)?;
-    let mut teller = OutputPrinter::new(client.format(), Escapes::Keep, Stamps::None);
+    let mut printer = OutputPrinter::new(client.format(), Escapes::Keep, Stamps::None);
     let feeding = prepared.feed(&submitted, client)?;
-    let ended = follow(client, (&submitted.id, 0, None), &mut interrupts, &mut teller)?;
-    drop(teller);
+    let ended = follow(client, &submitted.id, &mut interrupts, &mut printer)?;
+    drop(printer);
     if let (Some(feeding), Ended::Over { .. }) = (feeding, &ended) {
         feeding.finish();
     }
@@ -60,7 +60,7 @@ pub(super) fn run(arguments: &PlanExecArguments, client: &Client) -> Result<Repo
             add: arguments.checks.clone(),
             all: false,
         };
-        exit = check(&id, &request, &mut interrupts, (&mut answer, &mut notes), client)?;
+        exit = check(&id, &request, &mut interrupts, &mut answer, &mut notes, client)?;
     }
     Ok(
         Report::success(json!({ "plan": answer, "job": job }), String::new())
@@ -73,7 +73,8 @@ fn check(
     id: &str,
     request: &CheckPlan,
     interrupts: &mut Interrupts,
-    (answer, notes): (&mut Value, &mut Vec<String>),
+    answer: &mut Value,
+    notes: &mut Vec<String>,
     client: &Client,
 ) -> Result<Exit, Failure> {
     let checked = run_checks(id, request, interrupts, client)?;

@@ -32,9 +32,9 @@ pub(super) fn run(arguments: &AttachArguments, client: &Client) -> Result<Report
     // waits never begins.
     let mut newest = session.last_turn;
     if let Some(turn) = &told {
-        last = Some(watch((&id, turn), beginning, client)?);
+        last = Some(watch(&id, turn, beginning, client)?);
         beginning = Beginning::Start;
-        if has_begun((&id, turn), client)? {
+        if has_begun(&id, turn, client)? {
             newest = Some(turn.clone());
         }
     } else if arguments.reach() == Reach::Past {
@@ -45,7 +45,7 @@ pub(super) fn run(arguments: &AttachArguments, client: &Client) -> Result<Report
     while arguments.reach() == Reach::Follow && last != Some(Ended::NobodyReads) {
         let page_before = |before: Option<&str>| newest_turns(&id, before, client);
         for turn in turns_after(newest.as_deref(), page_before)? {
-            last = Some(watch((&id, &turn), beginning, client)?);
+            last = Some(watch(&id, &turn, beginning, client)?);
             told = Some(turn.clone());
             newest = Some(turn);
         }
@@ -115,7 +115,7 @@ pub(in crate::commands) fn turns_path(session: &str, before: Option<&str>) -> St
 }
 
 /// Whether a turn did not only wait.
-fn has_begun((session, turn): (&str, &str), client: &Client) -> Result<bool, Failure> {
+fn has_begun(session: &str, turn: &str, client: &Client) -> Result<bool, Failure> {
     let turn: Turn = printable(&client.fetch_patiently::<Value>(&super::turn_path(session, turn, ""))?)?;
     Ok(turn.started_at.is_some())
 }
@@ -142,20 +142,16 @@ pub(in crate::commands) fn turns_after(
 }
 
 fn watch(
-    (session, turn): (&str, &str),
+    session: &str,
+    turn: &str,
     beginning: Beginning,
     client: &Client,
 ) -> Result<Ended<TurnState>, Failure> {
-    let mut teller = TurnPrinter::new(
-        client.format(),
-        session,
-        (Prompts::Shown, beginning),
-        &client.context,
-    );
+    let mut printer = TurnPrinter::new(client, session, Prompts::Shown, beginning);
     // Ctrl-C ends this process and nothing else.
     let interrupts = &mut Interrupts::default();
-    let ended = follow(client, (session, turn), beginning, interrupts, &mut teller)?;
-    teller.close();
+    let ended = follow(client, session, turn, beginning, interrupts, &mut printer)?;
+    printer.close();
     Ok(ended)
 }
 

@@ -63,29 +63,30 @@ pub(in crate::commands) fn converse(
     announce(client.format(), accepted);
     let mut interrupts = catch_interrupts(client, &session.id)?;
     let beginning = Beginning::Start;
-    let mut teller = TurnPrinter::new(
-        client.format(),
-        &session.id,
-        (Prompts::Known, beginning),
-        &client.context,
-    );
+    let mut printer = TurnPrinter::new(client, &session.id, Prompts::Known, beginning);
     if io::stderr().is_terminal() {
-        teller.note(&format!(
+        printer.note(&format!(
             "sent to {} in {}; {} doesn't change until the plan is applied",
             turn.agent.name, session.id, session.directory
         ));
     }
     if let Some(machine) = &session.waits_for {
         let here = format!("tidelock session queue {} here", short(&session.id));
-        teller.note(&format!(
+        printer.note(&format!(
             "it {}; to run it on this machine: {here}",
             waits_for(machine)
         ));
     }
-    let which = (session.id.as_str(), turn.id.as_str());
-    let left = follow(client, which, beginning, &mut interrupts, &mut teller)?;
-    let used = teller.usage();
-    teller.close();
+    let left = follow(
+        client,
+        &session.id,
+        &turn.id,
+        beginning,
+        &mut interrupts,
+        &mut printer,
+    )?;
+    let used = printer.usage();
+    printer.close();
     let report = match left {
         Ended::Over { .. } => ending::ended(&session.id, &turn.id, &used, &mut interrupts, client)?,
         Ended::LeftAlone => None,

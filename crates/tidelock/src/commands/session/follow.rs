@@ -33,7 +33,8 @@ pub(in crate::commands) trait Listener {
 /// Follows a turn to its end. The first Ctrl-C cancels the turn, the second one leaves it alone.
 pub(in crate::commands) fn follow(
     client: &Client,
-    (session, turn): (&str, &str),
+    session: &str,
+    turn: &str,
     beginning: Beginning,
     interrupts: &mut Interrupts,
     listener: &mut impl Listener,

@@ -9,8 +9,8 @@ use super::follow::{Listener, TurnMessage};
 use super::page::{Layout, Page, Stream};
 use super::typed::{Typed, choices};
 use super::view::{Prompts, TurnView};
+use crate::client::Client;
 use crate::commands::plan::{columns, short};
-use crate::context::Context;
 use crate::output::{self, Format, Palette, Tone, json_line};
 use crate::printable::printable;
 
@@ -18,7 +18,7 @@ use crate::printable::printable;
 pub(super) struct TurnPrinter {
     format: Format,
     session: String,
-    scene: TurnView,
+    view: TurnView,
     typed: Option<Typed>,
     asking: Option<PermissionId>,
     /// For programs: what has not been written yet.
@@ -33,22 +33,18 @@ pub(in crate::commands) enum Beginning {
 }
 
 impl TurnPrinter {
-    pub(super) fn new(
-        format: Format,
-        session: &str,
-        (prompts, beginning): (Prompts, Beginning),
-        context: &Context,
-    ) -> TurnPrinter {
+    pub(super) fn new(client: &Client, session: &str, prompts: Prompts, beginning: Beginning) -> TurnPrinter {
         let palette = Palette::for_stderr();
         let page = Page::new(Layout::here(), palette);
+        let format = client.format();
         let typed = match format {
-            Format::Human => Typed::here(context, session),
+            Format::Human => Typed::here(&client.context, session),
             Format::Json => None,
         };
         TurnPrinter {
             format,
             session: session.to_owned(),
-            scene: TurnView::new(page, palette, columns(), prompts),
+            view: TurnView::new(page, palette, columns(), prompts),
             typed,
             asking: None,
             pending: String::new(),
@@ -57,12 +53,12 @@ impl TurnPrinter {
     }
 
     pub(super) fn usage(&self) -> Usage {
-        self.scene.usage
+        self.view.usage
     }
 
     pub(super) fn close(mut self) {
-        self.scene.page.fresh(Stream::Out);
-        self.scene.page.fresh(Stream::Err);
+        self.view.page.fresh(Stream::Out);
+        self.view.page.fresh(Stream::Err);
         drop(self.flush());
     }
 }
@@ -82,7 +78,7 @@ impl Listener for TurnPrinter {
         match said {
             TurnMessage::Event(event) => {
                 let event: TurnEvent = understood(event)?;
-                self.scene.event(&event);
+                self.view.event(&event);
             }
             TurnMessage::Resync(resync) => {
                 let resync: TurnResync = understood(resync)?;
@@ -91,11 +87,11 @@ impl Listener for TurnPrinter {
                     self.note("the turn was compacted; showing all of it");
                     let palette = Palette::for_stderr();
                     let page = Page::new(Layout::here(), palette);
-                    self.scene.page.flush()?;
-                    self.scene = TurnView::new(page, palette, columns(), Prompts::Known);
+                    self.view.page.flush()?;
+                    self.view = TurnView::new(page, palette, columns(), Prompts::Known);
                     self.beginning = Beginning::Start;
                 }
-                self.scene.catch_up(&resync.snapshot);
+                self.view.catch_up(&resync.snapshot);
             }
             TurnMessage::End(_) => {}
         }
@@ -108,15 +104,15 @@ impl Listener for TurnPrinter {
             let pending = std::mem::take(&mut self.pending);
             return output::write(io::stdout(), &pending);
         }
-        let open = self.scene.open_questions().next().cloned();
+        let open = self.view.open_questions().next().cloned();
         let asked = open.as_ref().map(|question| question.permission);
         if asked != self.asking {
             self.asking = asked;
             match (&mut self.typed, &open) {
                 (Some(typed), open) => {
                     if let Some(question) = open {
-                        self.scene.page.fresh(Stream::Err);
-                        self.scene.page.put(Stream::Err, &choices(question), Tone::Plain);
+                        self.view.page.fresh(Stream::Err);
+                        self.view.page.put(Stream::Err, &choices(question), Tone::Plain);
                     }
                     typed.ask(open.clone());
                 }
@@ -125,21 +121,21 @@ impl Listener for TurnPrinter {
                         "  answer with `tidelock session answer {} allow|always|deny`",
                         short(&self.session)
                     );
-                    self.scene.page.line(Stream::Err, &text, Tone::Plain);
+                    self.view.page.line(Stream::Err, &text, Tone::Plain);
                 }
                 (None, None) => {}
             }
         }
-        self.scene.page.flush()
+        self.view.page.flush()
     }
 
     fn note(&mut self, text: &str) {
         if self.format == Format::Human {
-            self.scene
+            self.view
                 .page
                 .line(Stream::Err, &format!("note: {text}"), Tone::Plain);
             // Who reads the agent's words no more is found out by the next of them.
-            drop(self.scene.page.flush());
+            drop(self.view.page.flush());
         }
     }
 }
