@@ -249,7 +249,8 @@ This opens a session for the current directory, and the agent works in the sandb
 it says goes to standard output, everything else to standard error. Its changes are shown at the
 end, and reach the workspace only with `tidelock plan apply` or --apply. If no model is
 configured, the built-in rehearsal agent answers. The turn keeps running if this process ends;
-`tidelock session attach` returns to it. The first Ctrl-C cancels the turn and keeps its work so
+`tidelock session attach` returns to it, and with --apply the daemon still applies the changes when
+the turn is done. The first Ctrl-C cancels the turn and keeps its work so
 far (exit code 130). Press Ctrl-C again to detach without waiting. The exit code is 0 if the turn
 is done, and 1 if it failed or was interrupted. With --apply, it is also 1 if the changes were not
 applied.

@@ -23,7 +23,7 @@ pub(crate) struct PromptArguments {
     /// Attach a file to the prompt (may be repeated)
     #[arg(long = "attach", value_name = "FILE")]
     pub(crate) attachments: Vec<PathBuf>,
-    /// Apply the changes right away if the turn is done, the checks pass and nothing conflicts
+    /// Let the daemon apply the changes if the turn is done, the checks pass and nothing conflicts
     #[arg(long, conflicts_with = "detach")]
     apply: bool,
     /// Don't wait: print what was started and exit; the turn keeps running
