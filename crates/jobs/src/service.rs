@@ -203,6 +203,32 @@ impl Jobs {
         Ok(taken.submitted)
     }
 
+    /// A job that belongs to something else and starts when that has ended: the write that submits it, to be part of the
+    /// commit that ends it. [`Jobs::start_submitted`] starts it after that commit; otherwise the next daemon does. Like
+    /// every follower, it is not listed.
+    ///
+    /// # Errors
+    /// The job isn't valid.
+    pub fn submission(&self, new: NewJob) -> Result<Write, SubmitError> {
+        submit::submission(new, self.shared.wall.now())
+    }
+
+    /// Starts a job that somebody else's commit submitted. If that commit wasn't made, or the job has started already,
+    /// nothing happens.
+    ///
+    /// *Cancel safety*: it can be called again.
+    ///
+    /// # Errors
+    /// If the log can't be read.
+    pub async fn start_submitted(&self, id: JobId) -> Result<(), LogError> {
+        let job = history::read(&self.shared.log, id).await?;
+        let queued = job.filter(|job| matches!(job.record.state, State::Queued { .. }));
+        if let Some(job) = queued {
+            self.tell(Message::QueuedFound(vec![job])).await;
+        }
+        Ok(())
+    }
+
     /// The job with this id, if there is one.
     ///
     /// *Cancel safety*: it only reads.

@@ -103,10 +103,21 @@ pub(crate) async fn submit(log: &Log, new: NewJob, now: UnixMs) -> Result<Accept
     }
 }
 
+/// A job as the write that submits it, for a commit that somebody else makes.
+pub(crate) fn submission(mut new: NewJob, now: UnixMs) -> Result<Write, SubmitError> {
+    new.facts.waits_until = WaitsUntil::End;
+    let (job, payload) = checked(new, now)?;
+    first_write(&job, &payload).map_err(refused)
+}
+
 /// A job that starts when another one has ended.
 fn follower(mut new: NewJob, after: JobId, now: UnixMs) -> Result<(Job, Payload), SubmitError> {
     new.facts.after = vec![after];
     new.facts.waits_until = WaitsUntil::End;
+    checked(new, now)
+}
+
+fn checked(new: NewJob, now: UnixMs) -> Result<(Job, Payload), SubmitError> {
     check(&new)?;
     let (record, _) = state::submitted(new.facts, new.delay, now);
     let payload = Payload {

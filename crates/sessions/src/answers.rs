@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use protocol::{AgentChoice, IfBusy, PermissionRule, PlanId, SessionId, SessionState};
+use protocol::{AgentChoice, FinishPlan, IfBusy, PermissionRule, PlanId, SessionId, SessionState};
 
 use crate::prompt::Prompt;
 use crate::session::{Actor, Session};
@@ -36,6 +36,8 @@ pub struct NewTurn {
     pub if_busy: IfBusy,
     /// The version of the session that the caller saw. If it has changed, the prompt is refused.
     pub seen: Option<u64>,
+    /// What to do with the plan when the turn is done.
+    pub finish: Option<FinishPlan>,
     /// A second request with the same key returns the same turn.
     pub idempotency_key: Option<String>,
     /// Which machine it runs on.

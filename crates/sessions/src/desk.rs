@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use plans::{NewPlan, Plan, PlanError, PlanOrigin, Plans, Unapplied};
-use protocol::{IfChildFails, PlanId, PlanState, SessionId, TurnId, TurnState};
+use protocol::{FinishThen, IfChildFails, PlanId, PlanState, SessionId, TurnId, TurnState};
 use tokio::sync::OnceCell;
 
 use crate::error::SessionError;
@@ -126,7 +126,7 @@ impl PlanDesk {
 
     /// The turn is about to end. Work that came to its end waits for the user; a plan that was opened for nothing goes.
     /// Returns the plan that is left. One that cannot be read is left too: nobody knows that nothing was changed in it.
-    pub(crate) async fn finish(&self, state: TurnState) -> Option<PlanId> {
+    pub(crate) async fn finish(&self, state: TurnState, then: Option<FinishThen>) -> Option<PlanId> {
         let (plan, origin) = self.inner.plan.get().copied()?;
         self.inner.tell(plan, Vec::new()).await;
         let plans = &self.inner.shared.plans;
@@ -140,6 +140,7 @@ impl PlanDesk {
         };
         let has_work = found.record.files > 0;
         let finished = match (has_work, origin) {
+            (true, _) if then == Some(FinishThen::Keep) => Ok(()),
             (true, _) if state == TurnState::Done && found.record.state == PlanState::Open => {
                 plans.seal(plan, self.actor(), None).await.map(drop)
             }

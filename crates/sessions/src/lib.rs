@@ -74,8 +74,9 @@ pub use observe::Observer;
 pub use options::{AfterCrash, SessionsOptions, SessionsSettings};
 pub use owner::{Owner, Sharing};
 pub use ports::{
-    ContextFinder, ContextFound, ContextGround, ContextOrder, FinderError, LanguageError, LanguageOrder,
-    Languages, NoContextFinder, Ports, Shell, ShellEnd, ShellError, ShellOrder,
+    ContextFinder, ContextFound, ContextGround, ContextOrder, FinderError, FinishError, FinishOrder,
+    LanguageError, LanguageOrder, Languages, NoContextFinder, NoPlanFinisher, PlanFinisher, Ports, Shell,
+    ShellEnd, ShellError, ShellOrder,
 };
 pub use prompt::{ATTACHMENT_LIMIT, PROMPT_LIMIT_BYTES, Prompt, SCRIPT_LIMIT_BYTES, StoredAttachment};
 pub use service::Sessions;

@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use eventlog::{LogError, Write};
 use kernel::Scope;
-use protocol::{JobId, PlanId};
+use protocol::{FinishPlan, JobId, PlanId, TurnId};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
@@ -23,8 +24,63 @@ pub struct Ports {
     pub shell: Arc<dyn Shell>,
     /// Answers questions about code.
     pub languages: Arc<dyn Languages>,
+    /// Finishes the plans of turns.
+    pub finisher: Arc<dyn PlanFinisher>,
     /// Finds what in the code belongs to a question.
     pub context: Arc<dyn ContextFinder>,
+}
+
+/// Finishes the plans of turns, as jobs.
+#[async_trait]
+pub trait PlanFinisher: Send + Sync + fmt::Debug {
+    /// The job that finishes a plan, and the write that submits it. That is part of the commit that ends the turn, so that
+    /// the plan is finished exactly if the turn is done.
+    fn submission(&self, order: &FinishOrder) -> Result<(JobId, Write), FinishError>;
+
+    /// Starts a job when the commit that submits it may have been made. If it was not, nothing happens.
+    ///
+    /// *Cancel safety*: it can be called again. If it never is, the next daemon starts the job.
+    async fn start(&self, job: JobId) -> Result<(), LogError>;
+}
+
+/// A plan that is to be finished.
+#[derive(Clone, Debug)]
+pub struct FinishOrder {
+    /// The turn that is done.
+    pub turn: TurnId,
+    /// The plan that it worked in.
+    pub plan: PlanId,
+    /// What to do with it.
+    pub finish: FinishPlan,
+    /// What was asked, for the title of the job.
+    pub title: String,
+    /// Who asked.
+    pub by: Actor,
+}
+
+/// A plan cannot be finished by a job.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("{text}")]
+pub struct FinishError {
+    /// Why.
+    pub text: String,
+}
+
+/// Finishes no plan.
+#[derive(Clone, Copy, Debug)]
+pub struct NoPlanFinisher;
+
+#[async_trait]
+impl PlanFinisher for NoPlanFinisher {
+    fn submission(&self, _order: &FinishOrder) -> Result<(JobId, Write), FinishError> {
+        Err(FinishError {
+            text: "plans are not finished here".to_owned(),
+        })
+    }
+
+    async fn start(&self, _job: JobId) -> Result<(), LogError> {
+        Ok(())
+    }
 }
 
 /// Runs commands in the sandboxes of plans, as jobs.

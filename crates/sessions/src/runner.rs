@@ -5,10 +5,11 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use eventlog::{CommitError, ConflictRetries, UnsettledEvents};
+use eventlog::{CommitError, ConflictRetries, UnsettledEvents, Write};
 use futures_util::FutureExt as _;
 use kernel::{CancellationToken, Cause};
-use protocol::{SessionId, TurnError, TurnState};
+use plans::PlanError;
+use protocol::{JobId, SessionId, TurnError, TurnState};
 use tokio::sync::oneshot;
 
 use crate::agent::{AgentEnd, AgentTurn};
@@ -19,6 +20,7 @@ use crate::inner::{SessionsInner, refusal};
 use crate::machines::home_of;
 use crate::pause::LogPause;
 use crate::permits::TurnPermit;
+use crate::ports::FinishOrder;
 use crate::recorder::{self, Recorded};
 use crate::session::{Actor, Session};
 use crate::sink::Sink;
@@ -185,8 +187,52 @@ async fn run_one(shared: &Arc<SessionsInner>, begun: Made, permit: TurnPermit) {
             (turn.version, end)
         }
     };
-    let turn = Turn { version, ..turn };
-    finish(shared, session.id, turn, &unsettled, end, permit).await;
+    let mut turn = Turn { version, ..turn };
+    let finish_job = finish_submission(shared, &session, &turn, &end).await;
+    turn.record.finish_job = finish_job.as_ref().map(|(job, _)| *job);
+    let submission = finish_job.map(|(_, write)| write);
+    finish(shared, session.id, turn, &unsettled, end, submission, permit).await;
+}
+
+/// The job that finishes the plan of a turn that is done, if its prompt asked for that. A turn that only talked finishes what
+/// the session still has to review.
+async fn finish_submission(
+    shared: &SessionsInner,
+    session: &Session,
+    turn: &Turn,
+    end: &End,
+) -> Option<(JobId, Write)> {
+    let finish = turn
+        .record
+        .finish
+        .clone()
+        .filter(|_| end.state == TurnState::Done)?;
+    let plan = match end.plan {
+        Some(plan) => plan,
+        None => {
+            let plan = session.record.plan?;
+            match shared.plans.get(plan).await {
+                Ok(found) if found.record.state.is_over() => return None,
+                Err(PlanError::NotFound(_)) => return None,
+                // If it cannot be read now, the job tries again.
+                Ok(_) | Err(_) => plan,
+            }
+        }
+    };
+    let order = FinishOrder {
+        turn: turn.id,
+        plan,
+        finish,
+        title: session.record.title.clone(),
+        by: Arc::clone(&turn.record.by),
+    };
+    match shared.ports.finisher.submission(&order) {
+        Ok(submission) => Some(submission),
+        Err(error) => {
+            tracing::error!(%error, turn = %turn.id, %plan, "the plan of a turn cannot be finished");
+            None
+        }
+    }
 }
 
 /// Replaces the end that the agent reported.
@@ -267,7 +313,8 @@ async fn work(
     // Tasks that it left behind see that the turn is over.
     token.cancel(Cause::new("the turn", "its agent is done"));
     let (state, error) = judge(outcome, why);
-    let plan = desk.finish(state).await;
+    let then = turn.record.finish.as_ref().map(|finish| finish.then);
+    let plan = desk.finish(state, then).await;
     End {
         state,
         error,
@@ -325,16 +372,26 @@ async fn finish(
     mut turn: Turn,
     unsettled: &UnsettledEvents,
     end: End,
+    submission: Option<Write>,
     permit: TurnPermit,
 ) {
     let _permit = permit;
     let mut pause = LogPause::new();
-    while let Err(error) = try_finish(shared, id, &mut turn, unsettled, &end).await {
+    while let Err(error) = try_finish(shared, id, &mut turn, unsettled, &end, submission.as_ref()).await {
         if !error.is_transient() || shared.open.is_cancelled() {
             tracing::warn!(%error, turn = %turn.id, "could not write the end of a turn");
             return;
         }
         tracing::warn!(%error, turn = %turn.id, "could not write the end of a turn; retrying");
+        pause_while_open(shared, &mut pause).await;
+    }
+    let Some(job) = turn.record.finish_job else { return };
+    while let Err(error) = shared.ports.finisher.start(job).await {
+        if shared.open.is_cancelled() {
+            tracing::warn!(%error, turn = %turn.id, %job, "the next daemon finishes the plan of a turn");
+            return;
+        }
+        tracing::warn!(%error, turn = %turn.id, %job, "the plan of a turn cannot be finished yet");
         pause_while_open(shared, &mut pause).await;
     }
 }
@@ -345,6 +402,7 @@ async fn try_finish(
     turn: &mut Turn,
     unsettled: &UnsettledEvents,
     end: &End,
+    submission: Option<&Write>,
 ) -> Result<(), SessionError> {
     for _ in 0..TRIES {
         let session = store::session(&shared.log, id).await?;
@@ -361,7 +419,7 @@ async fn try_finish(
             session: &session,
             turn: Some((turn.id, turn.version)),
         };
-        match store::commit(&shared.log, on, step, Vec::new()).await {
+        match store::commit(&shared.log, on, step, submission.into_iter().cloned().collect()).await {
             Ok(_) => {
                 let (now, began) = (shared.wall.now(), turn.record.started_at);
                 if let Some(observer) = shared.observer.get() {

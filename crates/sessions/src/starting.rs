@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use eventlog::{MaybeConflict, Version, Write};
-use protocol::{AgentChoice, HomeId, SessionId, TurnId, TurnState};
+use protocol::{AgentChoice, FinishPlan, FinishThen, HomeId, SessionId, TurnId, TurnState};
 
 use crate::answers::{Accepted, NewTurn, RunOn, Started};
 use crate::error::SessionError;
@@ -28,6 +28,9 @@ pub(crate) async fn start_turn(
     check_prompt(&new.prompt)?;
     if let Some(choice) = &new.agent {
         check_choice(choice)?;
+    }
+    if let Some(finish) = &new.finish {
+        check_finish(finish)?;
     }
     for _ in 0..TRIES {
         let session = store::session(&shared.log, id).await?;
@@ -98,6 +101,7 @@ async fn try_accept(
         prompt: new.prompt.clone(),
         agent: choice,
         home,
+        finish: new.finish.clone(),
         by: Arc::clone(&new.by),
     };
     let runner = permit.as_ref().map(|_| shared.owner);
@@ -167,7 +171,11 @@ fn key_write(session: SessionId, turn: TurnId, new: &NewTurn) -> Result<Option<W
 }
 
 fn fingerprint(new: &NewTurn) -> Result<String, SessionError> {
-    let body = eventlog::json_body(&(&new.prompt, &new.agent))?;
+    // Without `finish`, it is what earlier releases have stored.
+    let body = match &new.finish {
+        None => eventlog::json_body(&(&new.prompt, &new.agent))?,
+        Some(finish) => eventlog::json_body(&(&new.prompt, &new.agent, finish))?,
+    };
     Ok(blake3::hash(&body).to_hex().to_string())
 }
 
@@ -184,6 +192,24 @@ pub(crate) fn check_prompt(prompt: &Prompt) -> Result<(), SessionError> {
     }
     if prompt.attachments.len() > ATTACHMENT_LIMIT {
         return invalid(format!("the prompt has more than {ATTACHMENT_LIMIT} attachments"));
+    }
+    Ok(())
+}
+
+fn check_finish(finish: &FinishPlan) -> Result<(), SessionError> {
+    let invalid = |what: String| Err(SessionError::Invalid { what });
+    let Some(commit) = &finish.commit else {
+        return Ok(());
+    };
+    if finish.then != FinishThen::Apply {
+        return invalid("`finish.commit` needs `finish.then` to be `apply`".to_owned());
+    }
+    if commit
+        .message
+        .as_ref()
+        .is_some_and(|message| message.len() > PROMPT_LIMIT_BYTES)
+    {
+        return invalid(format!("a commit message has at most {PROMPT_LIMIT_BYTES} bytes"));
     }
     Ok(())
 }

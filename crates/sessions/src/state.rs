@@ -13,8 +13,8 @@
 
 use eventlog::{CommitError, EntityEvent, NewEvent, UnixMs};
 use protocol::{
-    AgentChoice, HomeId, IfBusy, PermissionAnswer, PermissionId, PermissionRule, PlanId, RulePermission,
-    TurnError, TurnId, TurnState, Usage,
+    AgentChoice, FinishPlan, HomeId, IfBusy, PermissionAnswer, PermissionId, PermissionRule, PlanId,
+    RulePermission, TurnError, TurnId, TurnState, Usage,
 };
 use serde::{Deserialize, Serialize};
 
@@ -117,6 +117,8 @@ pub(crate) struct Draft {
     pub(crate) agent: AgentChoice,
     /// The home that runs it, and everything else that is queued in the session.
     pub(crate) home: HomeId,
+    /// What is done with the plan when the turn is done.
+    pub(crate) finish: Option<FinishPlan>,
     pub(crate) by: Actor,
 }
 
@@ -165,6 +167,8 @@ pub(crate) fn accept(
         plan: None,
         usage: Usage::default(),
         error: None,
+        finish: draft.finish,
+        finish_job: None,
         transcript: None,
     };
     let text = first_line(&draft.prompt.text, TITLE_CHARACTERS);

@@ -240,6 +240,7 @@ impl World {
             session: self.id,
             prompt: prompt("do it"),
             agent: AgentChoice::default(),
+            finish: None,
             by: "ann".into(),
         };
         let if_busy = if refuse { IfBusy::Refuse } else { IfBusy::Queue };

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use eventlog::{BlobId, Entity, EntityRecord, NewEvent, UnixMs};
-use protocol::{AgentChoice, PlanId, SessionId, TurnError, TurnId, TurnState, Usage, lenient};
+use protocol::{
+    AgentChoice, FinishPlan, JobId, PlanId, SessionId, TurnError, TurnId, TurnState, Usage, lenient,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::owner::Owner;
@@ -53,6 +55,16 @@ pub struct TurnRecord {
     /// Why it failed or was interrupted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<TurnError>,
+    /// What is done with the plan when it is done.
+    #[serde(
+        default,
+        deserialize_with = "lenient",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub finish: Option<FinishPlan>,
+    /// The job that does it, submitted by the commit that ended the turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finish_job: Option<JobId>,
     /// The transcript, once its events have been compacted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transcript: Option<BlobId>,

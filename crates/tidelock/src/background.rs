@@ -14,9 +14,9 @@ use crate::output;
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Announcement {
-    /// It is getting there.
-    Starting { doing: String },
-    /// It takes work.
+    Starting {
+        doing: String,
+    },
     Serving {
         pid: u32,
         boot_id: String,
@@ -31,7 +31,6 @@ pub(crate) enum Announcement {
 }
 
 impl Announcement {
-    /// A failure as the parent will report it.
     pub(crate) fn of_failure(failure: &Failure) -> Announcement {
         Announcement::Failed {
             code: failure.code.clone(),

@@ -17,9 +17,9 @@ mod job_values;
 mod join;
 mod lsp;
 mod mcp;
-mod place;
 mod plan;
 mod plan_change;
+mod position;
 mod prompt;
 mod quarantine;
 #[cfg(test)]
@@ -31,7 +31,7 @@ mod workspace;
 pub(crate) use acp::AcpArguments;
 pub(crate) use activity::{ActivityArguments, ActivityOf};
 pub(crate) use breaker::{
-    BreakerCommand, ForcedState, HistoryArguments, Outcome, Reach, RecordArguments, ResetArguments,
+    BreakerCommand, CallOutcome, ForcedState, HistoryArguments, Reach, RecordArguments, ResetArguments,
 };
 pub(crate) use config::{SettingsArguments, SettingsCommand};
 pub(crate) use context::{ContextArguments, IndexArguments, IndexCommand, Telling};
@@ -48,19 +48,18 @@ pub(crate) use job::{
 pub(crate) use job_values::{JobLimit, Variable};
 pub(crate) use join::{JoinAction, JoinArguments, JoinClient, JoinScope, JoinWay};
 pub(crate) use lsp::{
-    CallsArguments, CodeActionsArguments, ConfigArguments, Declaration, FileArguments, LspCommand,
-    PlaceArguments, QueryOptions, ReferencesArguments, RenameArguments, RequestArguments, RestartArguments,
-    StartArguments, StopArguments, TrustArguments, Waiting, WorkspaceSymbolsArguments,
+    ConfigArguments, Declaration, FileArguments, LspCommand, QueryOptions, RequestArguments,
+    RestartArguments, StartArguments, StopArguments, TrustArguments, Waiting,
 };
 pub(crate) use mcp::{McpArguments, WhoApplies};
-pub(crate) use place::Place;
 pub(crate) use plan::{
     ApplyArguments, CatArguments, CheckArguments, DiffArguments, DiffForm, DiscardArguments, ForgetArguments,
     LogArguments, NewArguments, OpenArguments, PlanCommand, PlanExecArguments, PlanGcArguments,
     PlanListArguments, UndoArguments,
 };
 pub(crate) use plan_change::{Operation, PlanRecordArguments};
-pub(crate) use prompt::{IfDone, PromptArguments, TalkArguments};
+pub(crate) use position::SourcePosition;
+pub(crate) use prompt::{PromptArguments, TalkArguments};
 pub(crate) use quarantine::QuarantineCommand;
 pub(crate) use sandboxed::{Afterwards, ExecArguments, SandboxedArguments};
 pub(crate) use session::{
@@ -250,7 +249,8 @@ This opens a session for the current directory, and the agent works in the sandb
 it says goes to standard output, everything else to standard error. Its changes are shown at the
 end, and reach the workspace only with `tidelock plan apply` or --apply. If no model is
 configured, the built-in rehearsal agent answers. The turn keeps running if this process ends;
-`tidelock session attach` returns to it. The first Ctrl-C cancels the turn and keeps its work so
+`tidelock session attach` returns to it, and with --apply the daemon still applies the changes when
+the turn is done. The first Ctrl-C cancels the turn and keeps its work so
 far (exit code 130). Press Ctrl-C again to detach without waiting. The exit code is 0 if the turn
 is done, and 1 if it failed or was interrupted. With --apply, it is also 1 if the changes were not
 applied.

@@ -41,7 +41,6 @@ use crate::context::Context;
 use crate::error::{Exit, Failure};
 use crate::output::Report;
 
-/// Does what was asked.
 pub(crate) fn run(cli: Cli) -> Result<Report, Failure> {
     let format = cli.format();
     match &cli.command {

@@ -10,21 +10,17 @@ use crate::output::{Format, Palette};
 /// The version of this program, and of a daemon that it starts.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// How language servers are configured.
 const LANGUAGE_SERVERS: &str = "lsp.json";
 /// How everything else is.
 const CONFIGURATION: &str = "config.toml";
 
-/// The surroundings of a command.
 #[derive(Clone, Debug)]
 pub(crate) struct Context {
     pub(crate) home: Home,
     /// The bearer token's file, which may have been moved by `TIDELOCK_TOKEN_FILE`.
     pub(crate) token_file: PathBuf,
-    /// Where a daemon that is started keeps its log.
     pub(crate) database: Database,
     pub(crate) palette: Palette,
-    /// For whom to write.
     pub(crate) format: Format,
 }
 
@@ -54,7 +50,6 @@ impl Context {
 }
 
 impl Context {
-    /// Where a daemon that is started looks for language servers.
     pub(crate) fn languages(&self) -> LanguageOptions {
         LanguageOptions {
             environment: std::env::vars_os()

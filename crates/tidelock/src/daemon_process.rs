@@ -12,7 +12,6 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-/// A daemon that was alive when it was looked at.
 #[derive(Debug)]
 pub(crate) struct DaemonProcess {
     pub(crate) owner: Owner,
@@ -56,7 +55,6 @@ impl DaemonProcess {
         })
     }
 
-    /// Asks the process to end as the service manager would.
     pub(crate) fn terminate(&self) -> io::Result<()> {
         match pidfd_send_signal(&self.descriptor, Signal::TERM) {
             Ok(()) | Err(Errno::SRCH) => Ok(()),

@@ -19,7 +19,6 @@ use crate::log_file;
 const STEP_TIMEOUT: Duration = Duration::from_secs(60);
 /// How many lines of the log are shown when a daemon could not start.
 const LOG_TAIL_LINES: usize = 5;
-/// The most that is read for them.
 const LOG_TAIL_BYTES: u64 = 16 << 10;
 /// The longest announcement that is read. Whatever is longer is not one.
 const ANNOUNCEMENT_LIMIT_BYTES: u64 = 64 << 10;
@@ -80,11 +79,9 @@ pub(crate) fn in_background(context: &Context) -> Result<(), Failure> {
     Err(Failure::from(error).advise(advice))
 }
 
-/// What came through the pipe.
 #[derive(Debug)]
 enum Heard {
     Announcement(Announcement),
-    /// The pipe was closed without one.
     Nothing,
     /// It did not get on with this for too long.
     Silence {

@@ -34,7 +34,6 @@ fn open_at_end(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
-/// Where the log goes that was full.
 fn put_aside(path: &Path) -> PathBuf {
     path.with_extension("log.old")
 }

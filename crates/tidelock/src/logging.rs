@@ -17,7 +17,6 @@ const DEFAULT_FILTER: &str = "info";
 /// nobody's business; whoever wants to see them names it.
 const TALKATIVE: &str = "rmcp";
 
-/// What shall be logged.
 pub(crate) fn wanted(variable: &dyn Fn(&str) -> Option<OsString>) -> String {
     variable(VARIABLE)
         .and_then(|filter| filter.into_string().ok())

@@ -11,8 +11,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::error::{Exit, Failure};
+use crate::printable::Answer;
 
-/// For whom to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
     Human,
@@ -41,6 +41,11 @@ impl Report {
         }
     }
 
+    /// An answer of the daemon, with what people are told of it.
+    pub(crate) fn shown<T>(text: String, answer: Answer<T>) -> Report {
+        Report::success(answer.sent, text)
+    }
+
     pub(crate) fn with_notes(mut self, notes: Vec<String>) -> Report {
         self.notes = notes;
         self
@@ -65,7 +70,6 @@ pub(crate) fn speaks_to_terminal(character: char) -> bool {
         || matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Prints a report and says how the process ends.
 pub(crate) fn finish(format: Format, report: &Report) -> ExitCode {
     let written = match format {
         Format::Human => write(io::stdout(), &report.text).map(|()| {
@@ -94,7 +98,6 @@ pub(crate) fn finish(format: Format, report: &Report) -> ExitCode {
     }
 }
 
-/// Prints a failure and says how the process ends.
 pub(crate) fn fail(format: Format, failure: &Failure) -> ExitCode {
     #[derive(Serialize)]
     struct Envelope<'a> {
@@ -143,7 +146,6 @@ pub(crate) fn write_bytes(mut stream: impl Write, bytes: &[u8]) -> io::Result<()
     stream.flush()
 }
 
-/// How a word is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tone {
     Plain,
@@ -153,7 +155,6 @@ pub(crate) enum Tone {
     Quiet,
 }
 
-/// Whether words get colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Palette {
     Plain,
@@ -181,7 +182,6 @@ impl Palette {
         }
     }
 
-    /// The word, in the colour of its tone.
     pub(crate) fn paint(self, word: &str, tone: Tone) -> String {
         let code = match tone {
             Tone::Plain => return word.to_owned(),
@@ -197,7 +197,6 @@ impl Palette {
     }
 }
 
-/// A word in a table.
 #[derive(Debug)]
 pub(crate) struct Cell {
     text: String,

@@ -37,7 +37,6 @@ pub(crate) fn existing(path: &Path) -> Result<String, Failure> {
         .map_err(|_| unusable(path, "has a name that isn't UTF-8, so it can't be sent"))
 }
 
-/// Where the user is.
 pub(crate) fn current_directory() -> Result<PathBuf, Failure> {
     std::env::current_dir()
         .and_then(|directory| directory.canonicalize())

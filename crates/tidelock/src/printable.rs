@@ -1,16 +1,41 @@
 //! What others wrote, made fit for a terminal.
 
-use serde::de::DeserializeOwned;
-use serde_json::Value;
+use std::ops::Deref;
+
+use serde::de::value::{MapAccessDeserializer, MapDeserializer, SeqDeserializer};
+use serde::de::{DeserializeOwned, Error as _, IntoDeserializer, Visitor};
+use serde::{Deserialize, Deserializer, forward_to_deserialize_any};
+use serde_json::{Error, Value};
 
 use crate::client::ClientError;
 use crate::output::speaks_to_terminal;
 
+/// An answer of the daemon: as it was sent, for programs, and as people can be shown it.
+#[derive(Debug)]
+pub(crate) struct Answer<T> {
+    pub(crate) sent: Value,
+    shown: T,
+}
+
+impl<T> Deref for Answer<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.shown
+    }
+}
+
+impl<'de, T: DeserializeOwned> Deserialize<'de> for Answer<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let sent = Value::deserialize(deserializer)?;
+        let shown = T::deserialize(Printable(&sent)).map_err(D::Error::custom)?;
+        Ok(Self { sent, shown })
+    }
+}
+
 /// An answer whose texts can be printed: what speaks to a terminal, but for line ends and tabs, is replaced.
 pub(crate) fn printable<T: DeserializeOwned>(answer: &Value) -> Result<T, ClientError> {
-    let mut answer = answer.clone();
-    scrub(&mut answer);
-    serde_json::from_value(answer).map_err(|source| ClientError::NotUnderstood { source })
+    T::deserialize(Printable(answer)).map_err(|source| ClientError::NotUnderstood { source })
 }
 
 /// An answer as it is, for what is done with it: a path with a strange character in it is no other path.
@@ -18,7 +43,6 @@ pub(crate) fn as_it_is<T: DeserializeOwned>(answer: &Value) -> Result<T, ClientE
     T::deserialize(answer).map_err(|source| ClientError::NotUnderstood { source })
 }
 
-/// A text in one line.
 pub(crate) fn one_line(text: &str) -> String {
     text.lines().map(str::trim).collect::<Vec<_>>().join(" ")
 }
@@ -42,13 +66,71 @@ pub(crate) fn shortened(text: &str, limit: usize) -> String {
     }
 }
 
-fn scrub(value: &mut Value) {
-    match value {
-        Value::String(text) if text.contains(speaks_to_terminal) => *text = scrubbed(text),
-        Value::Array(values) => values.iter_mut().for_each(scrub),
-        Value::Object(members) => members.values_mut().for_each(scrub),
-        _ => {}
+/// Reads a value and scrubs its texts on the way.
+#[derive(Clone, Copy)]
+struct Printable<'de>(&'de Value);
+
+impl<'de> IntoDeserializer<'de, Error> for Printable<'de> {
+    type Deserializer = Self;
+
+    fn into_deserializer(self) -> Self {
+        self
     }
+}
+
+impl<'de> Deserializer<'de> for Printable<'de> {
+    type Error = Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        match self.0 {
+            Value::String(text) if text.contains(speaks_to_terminal) => visitor.visit_string(scrubbed(text)),
+            Value::Array(values) => visitor.visit_seq(SeqDeserializer::new(values.iter().map(Printable))),
+            Value::Object(members) => visitor.visit_map(members_of(members)),
+            plain => plain.deserialize_any(visitor),
+        }
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        match self.0 {
+            Value::Null => visitor.visit_none(),
+            _ => visitor.visit_some(self),
+        }
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        match self.0 {
+            Value::Object(members) => visitor.visit_enum(MapAccessDeserializer::new(members_of(members))),
+            named => named.deserialize_enum(name, variants, visitor),
+        }
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple
+        tuple_struct map struct identifier ignored_any
+    }
+}
+
+fn members_of<'de>(
+    members: &'de serde_json::Map<String, Value>,
+) -> MapDeserializer<'de, impl Iterator<Item = (&'de str, Printable<'de>)>, Error> {
+    MapDeserializer::new(
+        members
+            .iter()
+            .map(|(name, value)| (name.as_str(), Printable(value))),
+    )
 }
 
 fn scrubbed(text: &str) -> String {

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 use crate::output;
 use crate::units::format_bytes;
 
-/// How often the line is written anew.
 const REFRESH: Duration = Duration::from_millis(200);
 
 /// A line on the terminal that grows. Dropping it takes it away.
@@ -49,7 +48,6 @@ impl Progress {
         }
     }
 
-    /// Some more bytes are done.
     pub(crate) fn advance(&mut self, bytes: usize) {
         self.bytes += bytes as u64;
         let is_due = self.shown.is_none_or(|shown| shown.elapsed() >= REFRESH);
@@ -59,7 +57,6 @@ impl Progress {
         }
     }
 
-    /// How many bytes were done.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -73,7 +70,6 @@ impl Drop for Progress {
     }
 }
 
-/// Something that is read, and shows how far.
 #[derive(Debug)]
 pub(crate) struct Watched<R> {
     pub(crate) source: R,

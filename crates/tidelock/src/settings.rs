@@ -9,16 +9,13 @@ use serde_json::{Value, json};
 use crate::client::whole_ms;
 use crate::logging;
 
-/// What decides about a setting, in the order of precedence.
 #[derive(Clone, Copy, Debug, Default)]
 struct Deciders {
     option: Option<&'static str>,
     variables: &'static [&'static str],
 }
 
-/// Where a command line and an environment can be asked.
 pub(crate) struct Surroundings<'a> {
-    /// The arguments of this process.
     pub(crate) arguments: &'a [OsString],
     pub(crate) variable: &'a dyn Fn(&str) -> Option<OsString>,
 }
@@ -48,7 +45,6 @@ impl Surroundings<'_> {
     }
 }
 
-/// The settings of a daemon with these options.
 pub(crate) fn of(options: &Options, around: &Surroundings<'_>) -> Vec<Setting> {
     let text = |path: &std::path::Path| json!(path.display().to_string());
     let token_file = options

@@ -41,16 +41,12 @@ const LOG_TAKEN: &str = "log_taken";
 /// unless they undo it at once; whoever meets this three times has another problem.
 const ATTEMPTS: usize = 3;
 
-/// Who started the daemon that runs now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Started {
-    /// It was there before.
     Before,
-    /// This call did.
     Now,
 }
 
-/// What it means to send a request twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Repeat {
     /// The same as to send it once.
@@ -75,10 +71,8 @@ impl Client {
     }
 }
 
-/// A list that is read page by page.
 #[derive(Debug)]
 pub(crate) struct Pages {
-    /// The things in it, as the daemon sent them.
     pub(crate) things: Vec<Value>,
     /// Where it goes on, if there is more.
     pub(crate) next: Option<String>,
@@ -143,7 +137,6 @@ fn may_be_repeated(error: &ClientError, repeat: Repeat) -> bool {
     }
 }
 
-/// Returns once a daemon takes work.
 fn ensure_running(client: &Client) -> Result<Started, Failure> {
     let context = &client.context;
     context.home.prepare()?;
@@ -163,12 +156,10 @@ fn ensure_running(client: &Client) -> Result<Started, Failure> {
     launch::in_background(context).map(|()| Started::Now)
 }
 
-/// Whether there is room for a new daemon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Room {
     /// No daemon is alive.
     Free,
-    /// A daemon takes work.
     Occupied,
 }
 

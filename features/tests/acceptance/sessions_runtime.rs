@@ -162,6 +162,7 @@ fn prompt(text: &str, key: Option<&str>) -> NewTurn {
         if_busy: IfBusy::Refuse,
         run_on: RunOn::Here,
         seen: None,
+        finish: None,
         idempotency_key: key.map(str::to_owned),
         by: "ann".into(),
     }

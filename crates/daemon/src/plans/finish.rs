@@ -1,13 +1,13 @@
-//! What is done with a plan when a command in it has ended: it is sealed, applied or discarded.
+//! What is done with a plan when a command or a turn in it has ended: it is sealed, applied or discarded.
 //!
-//! It is a job that follows the job of the command. Both are submitted in one commit, so it is done whoever is still
-//! connected, and the next daemon does what this one did not come to. It looks at the plan as it is: one that was applied
-//! before the daemon died is not applied again.
+//! It is a job. That of a command is submitted with the command's own job, and that of a turn by the commit that ends the
+//! turn. So it is done whoever is connected, and the next daemon does what this one could not. It looks at the plan as it
+//! is: one that was applied before the daemon died is not applied again.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use eventlog::Sequence;
+use eventlog::{LogError, Sequence, Write};
 use jobs::{
     AttemptOutcome, AttemptVerdict, Handler, Job, Jobs, NewJob, Output, OutputItem, Pool, Priority,
     Requested, RetryPolicy, State, Work,
@@ -16,10 +16,11 @@ use kernel::Scope;
 use plans::{Actor, ApplyRequest, Plan, PlanError, Repair, Run, Unapplied};
 use protocol::{
     CheckState, FinishOutcome, FinishThen, HomeId, JobChannel, JobId, JobIfInterrupted, OutcomeKind,
-    PlanFinish, PlanId, PlanState,
+    PlanFinish, PlanId, PlanState, TurnId,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use sessions::{FinishError, FinishOrder, PlanFinisher};
 
 use super::checks::{CheckError, Which, run_checks, settle_plan};
 use super::jobs_slot::Watch;
@@ -49,6 +50,9 @@ struct FinishPayload {
     /// What was in the plan before the command ran.
     entries: u64,
     files: u64,
+    /// The turn that is done, if it was not a command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    turn: Option<TurnId>,
 }
 
 /// The job that finishes a plan after the job of a command in it.
@@ -63,7 +67,44 @@ pub(crate) fn follower(
         order,
         entries: plan.record.entries,
         files: plan.record.files,
+        turn: None,
     };
+    new_job(&payload, by, title, home)
+}
+
+/// Finishes the plans of turns.
+#[derive(Clone, Debug)]
+pub(crate) struct TurnFinisher {
+    pub(crate) jobs: Jobs,
+    pub(crate) home: HomeId,
+}
+
+#[async_trait]
+impl PlanFinisher for TurnFinisher {
+    fn submission(&self, order: &FinishOrder) -> Result<(JobId, Write), FinishError> {
+        let payload = FinishPayload {
+            plan: order.plan.to_string(),
+            order: order.finish.clone(),
+            entries: 0,
+            files: 0,
+            turn: Some(order.turn),
+        };
+        let new = new_job(&payload, &order.by, &order.title, self.home);
+        let id = new.id;
+        match self.jobs.submission(new) {
+            Ok(write) => Ok((id, write)),
+            Err(error) => Err(FinishError {
+                text: error.to_string(),
+            }),
+        }
+    }
+
+    async fn start(&self, job: JobId) -> Result<(), LogError> {
+        self.jobs.start_submitted(job).await
+    }
+}
+
+fn new_job(payload: &FinishPayload, by: &str, title: &str, home: HomeId) -> NewJob {
     let title: String = title.chars().take(TITLE_CHARACTERS).collect();
     // A struct of strings and numbers always becomes JSON.
     let payload = json!(payload).to_string().into_bytes();
@@ -189,8 +230,14 @@ fn decide(payload: &FinishPayload, plan: &Plan, command: CommandEnd) -> Decision
     if record.unrecorded.is_some() {
         return Decision::NotRecorded;
     }
-    if record.entries == payload.entries && record.files == payload.files {
-        let is_kept = payload.order.discard_unchanged && !plan.record.uncarried_notes(plan.id).is_empty();
+    let is_unchanged = match payload.turn {
+        // The session's plan is finished as a whole, with what earlier turns did in it.
+        Some(_) => record.files == 0,
+        None => record.entries == payload.entries && record.files == payload.files,
+    };
+    if is_unchanged {
+        let was_opened_for_it = payload.order.discard_unchanged || payload.turn.is_some();
+        let is_kept = was_opened_for_it && !record.uncarried_notes(plan.id).is_empty();
         return if is_kept {
             Decision::NotCarried
         } else {
@@ -225,7 +272,12 @@ impl Finishing<'_> {
             None => None,
         };
         let plan = self.settled(self.left().await?).await?;
-        match decide(&self.payload, &plan, CommandEnd::of(command.as_ref())) {
+        let end = match self.payload.turn {
+            // There is no such job for a turn that isn't done.
+            Some(_) => CommandEnd::Succeeded,
+            None => CommandEnd::of(command.as_ref()),
+        };
+        match decide(&self.payload, &plan, end) {
             Decision::Nothing(state) => Ok(self.over(&plan, state)),
             Decision::Unchanged => self.unchanged().await,
             Decision::NotRecorded => Ok(PlanFinish {
@@ -356,7 +408,7 @@ impl Finishing<'_> {
             Ok(outcome) => outcome,
             Err(error) => return Ok(because("refused", Some(refusal(error)?))),
         };
-        tracing::info!(plan = %self.plan, outcome = ?outcome.kind, "a plan was to be applied after its command");
+        tracing::info!(plan = %self.plan, outcome = ?outcome.kind, "a plan was to be applied at the end of its command or turn");
         let kind = match outcome.kind {
             OutcomeKind::Conflicted => FinishOutcome::Conflicted,
             OutcomeKind::Done | OutcomeKind::WouldBeDone => FinishOutcome::Done,
@@ -433,7 +485,7 @@ impl Finishing<'_> {
     }
 }
 
-fn finish(outcome: FinishOutcome) -> PlanFinish {
+pub(crate) fn finish(outcome: FinishOutcome) -> PlanFinish {
     PlanFinish {
         outcome,
         why: None,
@@ -446,7 +498,7 @@ fn finish(outcome: FinishOutcome) -> PlanFinish {
     }
 }
 
-fn because(why: &str, text: Option<String>) -> PlanFinish {
+pub(crate) fn because(why: &str, text: Option<String>) -> PlanFinish {
     PlanFinish {
         why: Some(why.to_owned()),
         text,

@@ -27,7 +27,7 @@ pub(crate) use acts::{apply, collect, discard, forget, refresh, undo};
 pub(crate) use checks::{CHECK, CheckError, Which, run_checks, settle_all};
 pub(crate) use command::{forget_unsubmitted, submit_in_new_plan, untouched};
 pub(crate) use diff::{Shown, diff, patch};
-pub(crate) use finish::{FINISH, FinishHandler, finished_of, follower};
+pub(crate) use finish::{FINISH, FinishHandler, TurnFinisher, because, finish, finished_of, follower};
 pub(crate) use handlers::{CheckHandler, PlannedHandler};
 pub(crate) use jobs_slot::{JobsSlot, Watch};
 pub(crate) use killing::KillPoints;

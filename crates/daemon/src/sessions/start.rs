@@ -20,6 +20,7 @@ use crate::context::ContextService;
 use crate::durable::Durable;
 use crate::jobs::Environments;
 use crate::language_servers::LanguageServers;
+use crate::plans::TurnFinisher;
 use crate::start_error::StartError;
 
 /// What sessions are built on.
@@ -105,6 +106,10 @@ fn ports(around: Around<'_>) -> Ports {
             environments: around.environments.clone(),
             environment: around.for_commands.into(),
             closing: around.closing.clone(),
+        }),
+        finisher: Arc::new(TurnFinisher {
+            jobs: around.jobs.clone(),
+            home: around.durable.home_id,
         }),
         languages: Arc::new(SharedLanguages(around.language_servers.clone())),
         context: Arc::new(around.contexts.clone()),

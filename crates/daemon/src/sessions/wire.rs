@@ -5,16 +5,19 @@
 
 mod attachments;
 
-use eventlog::{Event, UnixMs};
+use eventlog::{Event, LogError, UnixMs};
+use jobs::{Job, Jobs, State};
 use machines::{Machines, Presence};
+use protocol::{FinishOutcome, TurnState};
 use sessions::{
     Accepted, ActiveTurn, AgentInfo, Happening, Readiness, Session, SessionError, SessionQuery, Sessions,
-    Started, Turn,
+    Started, Turn, TurnRecord,
 };
 
 pub(crate) use attachments::attachments_of;
 
 use crate::durable::machine_to_wire;
+use crate::plans::{because, finish, finished_of};
 use crate::times::rfc3339_ms;
 
 /// A page of sessions, newest first.
@@ -119,7 +122,53 @@ fn active_to_wire(active: &ActiveTurn) -> protocol::ActiveTurn {
     }
 }
 
-/// A turn.
+/// A turn, with what became of its plan.
+///
+/// *Cancel safety*: it only reads.
+pub(crate) async fn turn_shown(jobs: &Jobs, turn: &Turn) -> Result<protocol::Turn, LogError> {
+    let mut shown = turn_to_wire(turn);
+    if let Some(id) = turn.record.finish_job {
+        shown.finished = jobs.get(id).await?.and_then(|job| finish_of(&job));
+    }
+    Ok(shown)
+}
+
+/// Turns, in their order.
+///
+/// *Cancel safety*: it only reads.
+pub(crate) async fn turns_shown(jobs: &Jobs, turns: &[Turn]) -> Result<Vec<protocol::Turn>, LogError> {
+    let mut shown = Vec::with_capacity(turns.len());
+    for turn in turns {
+        shown.push(turn_shown(jobs, turn).await?);
+    }
+    Ok(shown)
+}
+
+/// What a job that finishes a plan came to; nothing while it has not ended.
+fn finish_of(job: &Job) -> Option<protocol::PlanFinish> {
+    let ending = match &job.record.state {
+        State::Queued { .. } | State::Running { .. } => return None,
+        State::Succeeded { ending } => Some(ending),
+        State::Failed { ending, .. } | State::Cancelled { ending } => ending.as_ref(),
+    };
+    let finished = ending.and_then(|ending| finished_of(&ending.result));
+    Some(finished.unwrap_or_else(|| because("interrupted", None)))
+}
+
+/// What became of the plan of a turn that no job finishes.
+fn finished_without_job(record: &TurnRecord) -> Option<protocol::PlanFinish> {
+    record.finish.as_ref()?;
+    match record.state {
+        TurnState::Queued | TurnState::Running => None,
+        TurnState::Done if record.finish_job.is_some() => None,
+        TurnState::Done => Some(finish(FinishOutcome::Unchanged)),
+        TurnState::Failed | TurnState::Cancelled | TurnState::Interrupted => {
+            Some(because("turn_not_done", None))
+        }
+    }
+}
+
+/// A turn by itself.
 pub(crate) fn turn_to_wire(turn: &Turn) -> protocol::Turn {
     let record = &turn.record;
     let attachments = record.prompt.attachments.iter();
@@ -138,21 +187,27 @@ pub(crate) fn turn_to_wire(turn: &Turn) -> protocol::Turn {
         plan: record.plan.map(|plan| plan.to_string()),
         usage: record.usage,
         error: record.error.clone(),
+        finish: record.finish.clone(),
+        finish_job: record.finish_job.map(|job| job.to_string()),
+        finished: finished_without_job(record),
         last_sequence: turn.last_sequence.get(),
     }
 }
 
 /// A prompt that was accepted.
-pub(crate) fn accepted_to_wire(
+///
+/// *Cancel safety*: it only reads.
+pub(crate) async fn accepted_to_wire(
     sessions: &Sessions,
     machines: &Machines,
+    jobs: &Jobs,
     accepted: &Accepted,
-) -> protocol::TurnAccepted {
-    protocol::TurnAccepted {
+) -> Result<protocol::TurnAccepted, LogError> {
+    Ok(protocol::TurnAccepted {
         session: shown(sessions, machines, &accepted.session),
-        turn: turn_to_wire(&accepted.turn),
+        turn: turn_shown(jobs, &accepted.turn).await?,
         new: accepted.started == Started::New,
-    }
+    })
 }
 
 /// Something that happened to a session. What cannot be read still has its place, its time and its name.

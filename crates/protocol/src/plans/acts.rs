@@ -150,21 +150,21 @@ pub struct OutcomePath {
     pub merged: bool,
 }
 
-/// What is done with a plan when a command in it has ended.
+/// What is done with a plan when a command or a turn in it has ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FinishPlan {
-    /// What is done if the command changed something.
+    /// What to do if it changed something.
     pub then: FinishThen,
     /// With `apply`: also make a git commit of just these paths.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<CommitPlans>,
-    /// Discard the plan if the command changed nothing, because it was opened for this command.
+    /// Discard the plan if the command changed nothing, because it was opened for this command. Turns do so anyway.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub discard_unchanged: bool,
 }
 
-/// What is done with a plan in which a command changed something.
+/// What is done with a plan in which a command or a turn changed something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FinishThen {
@@ -172,16 +172,17 @@ pub enum FinishThen {
     Keep,
     /// It is sealed, and waits for review.
     Seal,
-    /// It is sealed and, if the command succeeded, checked and applied.
+    /// It is sealed and, if the command or turn succeeded, checked and applied.
     Apply,
 }
 
-/// What became of a plan after a command in it had ended.
+/// What became of a plan after a command or a turn in it had ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PlanFinish {
     /// What became of it.
     pub outcome: FinishOutcome,
-    /// Why it was not applied, in one word: `command_failed`, `input_cut`, `checks`, `interrupted` or `refused`.
+    /// Why it was not applied, in one word: `command_failed`, `turn_not_done`, `input_cut`, `checks`, `not_carried`,
+    /// `not_recorded`, `interrupted` or `refused`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
     /// The same for people.
@@ -204,11 +205,11 @@ pub struct PlanFinish {
     pub notes: Vec<String>,
 }
 
-/// What became of a plan after a command in it had ended.
+/// What became of a plan after a command or a turn in it had ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FinishOutcome {
-    /// The command changed nothing.
+    /// Nothing was changed.
     Unchanged,
     /// It is open.
     Open,

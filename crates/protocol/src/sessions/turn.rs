@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::session::{AgentChoice, Session};
+use crate::{FinishPlan, PlanFinish};
 
 /// The body of `POST /v1/sessions/{id}/turns`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -27,6 +28,10 @@ pub struct StartTurn {
     /// Without it, a prompt runs on the machine of the session, which has its directory.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub here: bool,
+    /// What the daemon does with the plan when the turn ends as `done`, whoever is connected. It is a job, and the turn's
+    /// `finished` says what became of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finish: Option<FinishPlan>,
     /// A second request with the same key is the same turn. The header `Idempotency-Key` means the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
@@ -150,6 +155,15 @@ pub struct Turn {
     /// Why it ended, if not well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<TurnError>,
+    /// What the prompt asked to be done with the plan at the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finish: Option<FinishPlan>,
+    /// The job that does it, once the turn is done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finish_job: Option<String>,
+    /// What became of the plan, when that job has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finished: Option<PlanFinish>,
     /// The last event of its stream.
     pub last_sequence: u64,
 }

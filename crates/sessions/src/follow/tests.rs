@@ -188,6 +188,8 @@ fn record() -> TurnRecord {
         plan: None,
         usage: Usage::default(),
         error: None,
+        finish: None,
+        finish_job: None,
         transcript: None,
     }
 }

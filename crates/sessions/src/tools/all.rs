@@ -158,6 +158,7 @@ mod tests {
     fn tables_and_structs_agree() {
         let ports = Ports {
             shell: Arc::new(NoPorts),
+            finisher: Arc::new(crate::ports::NoPlanFinisher),
             languages: Arc::new(NoPorts),
             context: Arc::new(NoPorts),
         };

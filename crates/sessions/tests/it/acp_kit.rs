@@ -99,6 +99,7 @@ impl AcpKit {
         let shell = Arc::new(Terminal::default());
         let ports = Ports {
             shell: Arc::clone(&shell) as Arc<dyn Shell>,
+            finisher: Arc::new(sessions::NoPlanFinisher),
             languages: Arc::new(NoLanguages),
             context: Arc::new(NoContextFinder),
         };

@@ -343,6 +343,7 @@ pub(crate) fn prompt(text: &str) -> NewTurn {
         agent: None,
         if_busy: IfBusy::Queue,
         seen: None,
+        finish: None,
         idempotency_key: None,
         run_on: RunOn::ItsMachine,
         by: "ann".into(),
@@ -365,6 +366,7 @@ pub(crate) async fn open(
         plans: plans.clone(),
         ports: Ports {
             shell: Arc::new(Echo::default()),
+            finisher: Arc::new(sessions::NoPlanFinisher),
             languages: Arc::new(NoLanguages),
             context: Arc::clone(finder),
         },

@@ -74,6 +74,7 @@ impl Machine {
             plans: kit.plans.clone(),
             ports: Ports {
                 shell: Arc::new(Echo::default()),
+                finisher: Arc::new(sessions::NoPlanFinisher),
                 languages: Arc::new(NoLanguages),
                 context: Arc::clone(&kit.finder),
             },

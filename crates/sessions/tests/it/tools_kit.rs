@@ -154,6 +154,7 @@ impl Bench {
             asker: led.turn.asker.clone(),
             ports: Ports {
                 shell: Arc::clone(&shell) as Arc<dyn Shell>,
+                finisher: Arc::new(sessions::NoPlanFinisher),
                 languages: Arc::new(FakeLanguages {
                     meeting: Barrier::new(2),
                 }),

@@ -114,7 +114,7 @@ pub(crate) struct RecordArguments {
     #[arg(value_parser = NonEmptyStringValueParser::new())]
     pub(crate) name: String,
     /// How the call ended
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: CallOutcome,
     /// After a failure: how long the service asked callers to wait (500ms, 30s, 5m, 1h)
     #[arg(long, value_name = "DURATION", value_parser = units::parse_duration)]
     pub(crate) retry_after: Option<Duration>,
@@ -129,7 +129,7 @@ pub(crate) enum ForcedState {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum Outcome {
+pub(crate) enum CallOutcome {
     /// The call succeeded
     Success,
     /// The call failed

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Subcommand};
 
-use super::place::{Place, Span, parse_place, parse_span};
+use super::position::{SourcePosition, Span, parse_position, parse_span};
 use crate::units;
 
 #[derive(Debug, Subcommand)]
@@ -83,32 +83,32 @@ Examples:
     #[command(after_help = "\
 Examples:
   tidelock lsp hover src/main.rs:12:8")]
-    Hover(PlaceArguments),
+    Hover(PositionArguments),
     /// List the completions at a position
     #[command(after_help = "\
 Examples:
   tidelock lsp completions src/main.rs:12:8")]
-    Completions(PlaceArguments),
+    Completions(PositionArguments),
     /// Find where a symbol is defined
     #[command(after_help = "\
 Examples:
   tidelock lsp definition src/main.rs:12:8")]
-    Definition(PlaceArguments),
+    Definition(PositionArguments),
     /// Find where a symbol is declared
     #[command(after_help = "\
 Examples:
   tidelock lsp declaration src/main.c:12:8")]
-    Declaration(PlaceArguments),
+    Declaration(PositionArguments),
     /// Find where the type of a symbol is defined
     #[command(after_help = "\
 Examples:
   tidelock lsp type-definition src/main.rs:12:8")]
-    TypeDefinition(PlaceArguments),
+    TypeDefinition(PositionArguments),
     /// Find the implementations of a symbol
     #[command(after_help = "\
 Examples:
   tidelock lsp implementation src/lib.rs:12:8")]
-    Implementation(PlaceArguments),
+    Implementation(PositionArguments),
     /// Find the references to a symbol
     #[command(after_help = "\
 A server reports `no references` only after it has indexed the whole workspace.
@@ -141,7 +141,7 @@ Examples:
     #[command(after_help = "\
 Examples:
   tidelock lsp signature src/main.rs:12:8")]
-    Signature(PlaceArguments),
+    Signature(PositionArguments),
     /// List the symbols in a file
     #[command(after_help = "\
 Examples:
@@ -282,10 +282,10 @@ pub(crate) struct FileArguments {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct PlaceArguments {
+pub(crate) struct PositionArguments {
     /// The position; lines and columns count from 1, columns in characters
-    #[arg(value_name = "FILE:LINE:COL", value_parser = parse_place)]
-    pub(crate) place: Place,
+    #[arg(value_name = "FILE:LINE:COL", value_parser = parse_position)]
+    pub(crate) place: SourcePosition,
     #[command(flatten)]
     pub(crate) options: QueryOptions,
 }
@@ -293,7 +293,7 @@ pub(crate) struct PlaceArguments {
 #[derive(Debug, Args)]
 pub(crate) struct ReferencesArguments {
     #[command(flatten)]
-    pub(crate) at: PlaceArguments,
+    pub(crate) at: PositionArguments,
     /// Leave out the declaration
     #[arg(long)]
     without_declaration: bool,
@@ -319,7 +319,7 @@ impl ReferencesArguments {
 #[derive(Debug, Args)]
 pub(crate) struct RenameArguments {
     #[command(flatten)]
-    pub(crate) at: PlaceArguments,
+    pub(crate) at: PositionArguments,
     /// The new name
     #[arg(value_name = "NEW_NAME", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) new_name: String,
@@ -352,7 +352,7 @@ pub(crate) struct WorkspaceSymbolsArguments {
 #[derive(Debug, Args)]
 pub(crate) struct CallsArguments {
     #[command(flatten)]
-    pub(crate) at: PlaceArguments,
+    pub(crate) at: PositionArguments,
     /// Find the functions it calls, instead of its callers
     #[arg(long)]
     outgoing: bool,

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
+use protocol::{FinishPlan, FinishThen};
 
 use super::Stay;
 
@@ -22,9 +23,9 @@ pub(crate) struct PromptArguments {
     /// Attach a file to the prompt (may be repeated)
     #[arg(long = "attach", value_name = "FILE")]
     pub(crate) attachments: Vec<PathBuf>,
-    /// Apply the changes right away if the turn is done, the checks pass and nothing conflicts
+    /// Let the daemon apply the changes if the turn is done, the checks pass and nothing conflicts
     #[arg(long, conflicts_with = "detach")]
-    pub(crate) apply: bool,
+    apply: bool,
     /// Don't wait: print what was started and exit; the turn keeps running
     #[arg(long)]
     detach: bool,
@@ -38,18 +39,14 @@ impl PromptArguments {
         if self.detach { Stay::Submitted } else { Stay::Ended }
     }
 
-    pub(crate) fn if_done(&self) -> IfDone {
-        if self.apply { IfDone::Apply } else { IfDone::Show }
+    /// What the daemon does with the changes of the turn.
+    pub(crate) fn finish(&self) -> Option<FinishPlan> {
+        self.apply.then_some(FinishPlan {
+            then: FinishThen::Apply,
+            commit: None,
+            discard_unchanged: false,
+        })
     }
-}
-
-/// What becomes of the changes of a turn that is done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum IfDone {
-    /// They are shown, for somebody to decide.
-    Show,
-    /// They are applied.
-    Apply,
 }
 
 #[derive(Debug, Args)]

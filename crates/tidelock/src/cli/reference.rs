@@ -165,7 +165,7 @@ fn row(argument: &Arg) -> String {
             .iter()
             .map(|value| format!("`{}`", value.to_string_lossy()))
             .collect();
-        write!(meaning, "; {} if it is left out", usual.join(" ")).unwrap();
+        write!(meaning, "; defaults to {}", usual.join(" ")).unwrap();
     }
     if let Some(variable) = argument.get_env() {
         write!(
@@ -178,12 +178,18 @@ fn row(argument: &Arg) -> String {
     format!("| `{}` | {} |\n", cell(name.trim()), cell(&meaning))
 }
 
+/// A sentence as a part of another one. What begins with a name, such as `Claude Code`, keeps its capital.
 fn lower(text: &str) -> String {
+    const NAMES: [&str; 9] = [
+        "Claude", "Codex", "Cursor", "Gemini", "Goose", "Markdown", "Visual", "Windsurf", "Zed",
+    ];
     let mut letters = text.chars();
-    letters
-        .next()
-        .map(|first| first.to_lowercase().chain(letters).collect())
-        .unwrap_or_default()
+    match letters.next() {
+        Some(first) if !NAMES.iter().any(|name| text.starts_with(name)) => {
+            first.to_lowercase().chain(letters).collect()
+        }
+        _ => text.to_owned(),
+    }
 }
 
 fn cell(text: &str) -> String {

@@ -45,14 +45,8 @@ impl Client {
         silence: Duration,
         take: impl FnMut(&[u8]) -> io::Result<()>,
     ) -> Result<(), ClientError> {
-        self.read_pieces(
-            path,
-            headers,
-            (silence, silence),
-            &mut Interrupts::default(),
-            take,
-        )
-        .map(drop)
+        self.read_pieces(path, headers, silence, silence, &mut Interrupts::default(), take)
+            .map(drop)
     }
 
     /// The same, but it also returns when somebody presses Ctrl-C. What has come by then was handed on. Whoever asks for this
@@ -68,8 +62,8 @@ impl Client {
         self.stay();
         let give_up_at = Instant::now() + LOG_PATIENCE;
         loop {
-            let limits = (self.answer_timeout, silence);
-            match self.read_pieces(path, headers, limits, interrupts, &mut take) {
+            let beginning = self.answer_timeout;
+            match self.read_pieces(path, headers, beginning, silence, interrupts, &mut take) {
                 Err(error) if self.asks_again(&error, give_up_at) => {
                     if self.pause(LOOK_AGAIN_AFTER, interrupts) == Paused::UntilInterrupted {
                         return Ok(Downloaded::UntilInterrupted);
@@ -84,7 +78,8 @@ impl Client {
         &self,
         path: &str,
         headers: &[(HeaderName, String)],
-        (beginning, silence): (Duration, Duration),
+        beginning: Duration,
+        silence: Duration,
         interrupts: &mut Interrupts,
         mut take: impl FnMut(&[u8]) -> io::Result<()>,
     ) -> Result<Downloaded, ClientError> {

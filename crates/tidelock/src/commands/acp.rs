@@ -8,7 +8,7 @@
 //! - `serve` reads, and has each request done by a thread of its own. `setup` makes and finds sessions, `converse` sends a
 //!   prompt and waits for its end, `prompt` makes one of what an editor sends, `slash` does what needs no agent.
 //! - `open` is a session that an editor has open. One thread watches it (`watch`): everything that an editor is told of a
-//!   session comes from there and in the order of the stream, whoever sent the prompt. `ear` hears a turn, `telling` decides
+//!   session comes from there and in the order of the stream, whoever sent the prompt. `ear` hears a turn, `updates` decides
 //!   what is told of it, `tools` how a call of a tool looks, `changes` how a plan does, `questions` asks for permissions.
 //!
 //! Standard output has the protocol and nothing else. What there is to say besides goes to standard error.
@@ -30,8 +30,8 @@ mod schema;
 mod serve;
 mod setup;
 mod slash;
-mod telling;
 mod tools;
+mod updates;
 mod watch;
 
 pub(super) use serve::run;

@@ -6,15 +6,13 @@ use super::session::agent_state;
 use crate::client::Client;
 use crate::error::Failure;
 use crate::output::{Cell, Palette, Report, Tone, list as list_of};
-use crate::printable::{cut, printable};
+use crate::printable::{Answer, cut};
 
-/// How much of a description is shown.
 const TEXT_CHARACTERS: usize = 120;
 
 pub(super) fn list(client: &Client) -> Result<Report, Failure> {
-    let answer = client.fetch("/v1/agents")?;
-    let list: AgentList = printable(&answer)?;
-    Ok(Report::success(answer, rows(client.palette(), &list.agents)))
+    let list: Answer<AgentList> = client.fetch("/v1/agents")?;
+    Ok(Report::shown(rows(client.palette(), &list.agents), list))
 }
 
 fn rows(palette: Palette, agents: &[Agent]) -> String {

@@ -6,7 +6,7 @@ use protocol::{Breaker, BreakerList, BreakerState};
 use serde_json::json;
 
 use super::history;
-use crate::cli::{BreakerCommand, ForcedState, Outcome, Reach, RecordArguments, ResetArguments};
+use crate::cli::{BreakerCommand, CallOutcome, ForcedState, Reach, RecordArguments, ResetArguments};
 use crate::client::{Client, ClientError, path_segment, whole_ms};
 use crate::error::{Exit, Failure};
 use crate::output::{Cell, Palette, Report, Tone, fields, list as list_of};
@@ -21,7 +21,7 @@ pub(super) fn run(command: &BreakerCommand, client: &Client) -> Result<Report, F
     }
     // What is wrong with the arguments is said before a daemon is started for them.
     if let BreakerCommand::Record(RecordArguments {
-        outcome: Outcome::Success,
+        outcome: CallOutcome::Success,
         retry_after: Some(_),
         ..
     }) = command
@@ -58,8 +58,8 @@ fn send(command: &BreakerCommand, palette: Palette, client: &Client) -> Result<R
         }
         BreakerCommand::Record(arguments) => {
             let outcome = match arguments.outcome {
-                Outcome::Success => protocol::Outcome::Success,
-                Outcome::Failure => protocol::Outcome::Failure,
+                CallOutcome::Success => protocol::Outcome::Success,
+                CallOutcome::Failure => protocol::Outcome::Failure,
             };
             let body = protocol::RecordOutcome {
                 outcome,

@@ -13,7 +13,6 @@ use crate::output::{Cell, Palette, Report, Tone, list as list_of};
 use crate::printable::{cut, one_line};
 use crate::units::format_count;
 
-/// How much of a value is shown in words.
 const VALUE_CHARACTERS: usize = 60;
 
 pub(super) fn run(arguments: &SettingsArguments, client: &Client) -> Result<Report, Failure> {
@@ -24,7 +23,6 @@ pub(super) fn run(arguments: &SettingsArguments, client: &Client) -> Result<Repo
     }
 }
 
-/// What a daemon would use that is started from here.
 pub(super) fn settings(context: &Context) -> Result<SettingList, Failure> {
     // The parser reads the variables that stand for options, just as for `serve`.
     let cli = Cli::try_parse_from(["tidelock", "serve"]).map_err(|error| Failure::usage(&error))?;

@@ -1,6 +1,6 @@
 //! `tidelock context`: the pieces of a code base that belong to a question; `tidelock index`: what they are found with.
 //!
-//! - `question` makes a question of the arguments. `words` has the words for an answer, `explain` says how it came about.
+//! - `question` makes a question of the arguments. `text` has the words for an answer, `explain` says how it came about.
 //! - `index` looks after the indexes.
 //!
 //! A pipe gets the text of the answer byte for byte: it is what a model reads. A terminal gets it printable.
@@ -8,7 +8,7 @@
 mod explain;
 mod index;
 mod question;
-mod words;
+mod text;
 
 #[cfg(test)]
 mod samples;
@@ -17,7 +17,6 @@ use std::io::{self, ErrorKind, IsTerminal};
 use std::time::Duration;
 
 use protocol::{ContextAnswer, ContextOutcome};
-use serde_json::Value;
 
 pub(super) use index::run as run_index;
 
@@ -25,7 +24,7 @@ use crate::cli::{ContextArguments, Telling};
 use crate::client::{Client, ClientError};
 use crate::error::{Exit, Failure};
 use crate::output::{Format, Palette, Report, write};
-use crate::printable::printable;
+use crate::printable::{Answer, as_it_is};
 use crate::start::Repeat;
 
 const CONTEXT: &str = "/v1/context";
@@ -39,19 +38,18 @@ pub(super) fn run(arguments: &ContextArguments, client: &Client) -> Result<Repor
     let limit = arguments
         .deadline
         .map_or(PATIENCE, |deadline| deadline.saturating_add(GRACE));
-    let ask = |client: &Client| client.post_within::<Value>(CONTEXT, Some(&question), limit);
-    let answer = client.ask(Repeat::Harmless, ask)?;
-    let shown: ContextAnswer = printable(&answer)?;
+    let ask = |client: &Client| client.post_within(CONTEXT, Some(&question), limit);
+    let shown: Answer<ContextAnswer> = client.ask(Repeat::Harmless, ask)?;
     let exit = exit_of(shown.outcome);
     if client.format() == Format::Json {
-        return Ok(Report::success(answer, String::new()).with_exit(exit));
+        return Ok(Report::shown(String::new(), shown).with_exit(exit));
     }
     let text = match arguments.telling() {
         Telling::Explanation => explain::explained(client.palette(), &shown),
-        Telling::Text if io::stdout().is_terminal() => words::painted(client.palette(), &shown),
-        Telling::Text => exact(answer)?,
+        Telling::Text if io::stdout().is_terminal() => text::painted(client.palette(), &shown),
+        Telling::Text => as_it_is::<ContextAnswer>(&shown.sent)?.text,
     };
-    tell(&text, &words::aside(Palette::for_stderr(), &shown))?;
+    tell(&text, &text::aside(Palette::for_stderr(), &shown))?;
     Ok(Report {
         exit,
         ..Report::already_told()
@@ -64,13 +62,6 @@ fn exit_of(outcome: ContextOutcome) -> Exit {
         ContextOutcome::Found | ContextOutcome::NothingFits => Exit::Success,
         ContextOutcome::NothingMatched => Exit::Failed,
     }
-}
-
-/// The text as it was sent.
-fn exact(answer: Value) -> Result<String, ClientError> {
-    let answer: ContextAnswer =
-        serde_json::from_value(answer).map_err(|source| ClientError::NotUnderstood { source })?;
-    Ok(answer.text)
 }
 
 /// What was asked for goes to standard output, what there is to say about it to standard error.

@@ -3,10 +3,10 @@
 mod agents;
 mod clients;
 mod configuration;
+mod directories;
 mod durable;
 mod languages;
 mod mcp_answer;
-mod places;
 mod running;
 mod sandboxes;
 mod system;
@@ -20,12 +20,10 @@ use crate::client::Client;
 use crate::error::{Exit, Failure};
 use crate::output::{Cell, Palette, Report, Tone, table};
 
-/// One thing that was looked at.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct Check {
     id: &'static str,
     state: State,
-    /// What was found.
     detail: String,
     /// What to do about it, if anything.
     advice: Option<String>,
@@ -69,7 +67,7 @@ impl Check {
 }
 
 pub(super) fn run(depth: Depth, client: &Client) -> Result<Report, Failure> {
-    let mut checks = places::check(&client.context);
+    let mut checks = directories::check(&client.context);
     checks.extend(configuration::check(&client.context));
     checks.extend(running::check(client));
     checks.extend(durable::check(depth, client));

@@ -5,7 +5,7 @@
 //! lost or left undone when this process ends half-way.
 
 pub(super) mod ending;
-pub(super) mod words;
+pub(super) mod messages;
 
 use std::io::{self, IsTerminal};
 
@@ -16,14 +16,13 @@ use self::ending::{End, ended};
 use crate::cli::{Afterwards, ExecArguments, Stamps, Stay};
 use crate::client::{Client, Ended};
 use crate::commands::ids::PLAN;
-use crate::commands::job::{Escapes, INTERRUPTED, Listener, Teller, catch_interrupts, follow};
+use crate::commands::job::{Escapes, INTERRUPTED, Listener, OutputPrinter, catch_interrupts, follow};
 use crate::commands::plan::sandboxed::{Prepared, Submitted, as_line};
 use crate::commands::plan::{get, order};
 use crate::error::{Exit, Failure};
 use crate::output::{self, Format, Report, json_line};
 use crate::printable::{as_it_is, cut, printable};
 
-/// How much of a command makes a title.
 const TITLE_CHARACTERS: usize = 120;
 
 pub(super) fn run(arguments: &ExecArguments, client: &Client) -> Result<Report, Failure> {
@@ -43,20 +42,20 @@ pub(super) fn run(arguments: &ExecArguments, client: &Client) -> Result<Report, 
     let (answer, submitted) = submit(arguments, &prepared, wanted, client)?;
     let plan: Plan = printable(&answer)?;
     let end = match stay {
-        Stay::Submitted => End::detached(answer, (&plan, arguments.afterwards()), &submitted),
+        Stay::Submitted => End::detached(answer, &plan, arguments.afterwards(), &submitted),
         Stay::Ended => {
             announce(client.format(), &answer, &submitted);
             let mut interrupts = catch_interrupts(client, &submitted.id)?;
-            let mut teller = Teller::new(client.format(), Escapes::Keep, Stamps::None);
+            let mut printer = OutputPrinter::new(client.format(), Escapes::Keep, Stamps::None);
             for note in prepared.notes.iter().chain(&plan.remarks) {
-                teller.note(note);
+                printer.note(note);
             }
             if client.format() == Format::Human && io::stderr().is_terminal() {
-                teller.note(&words::begun(&plan));
+                printer.note(&messages::begun(&plan));
             }
             let feeding = prepared.feed(&submitted, client)?;
-            let left = follow(client, (&submitted.id, 0, None), &mut interrupts, &mut teller)?;
-            drop(teller);
+            let left = follow(client, &submitted.id, &mut interrupts, &mut printer)?;
+            drop(printer);
             if let (Some(feeding), Ended::Over { .. }) = (feeding, &left) {
                 feeding.finish();
             }
@@ -64,7 +63,7 @@ pub(super) fn run(arguments: &ExecArguments, client: &Client) -> Result<Report, 
                 Ended::Over {
                     end: job,
                     interrupted,
-                } => ended((&plan, &submitted), (&job, interrupted), &mut interrupts, client)?,
+                } => ended(&plan, &submitted, &job, interrupted, &mut interrupts, client)?,
                 Ended::LeftAlone => End::left(answer, &plan, &submitted, Exit::Command(INTERRUPTED)),
                 Ended::NobodyReads => End::left(answer, &plan, &submitted, Exit::Failed),
             }

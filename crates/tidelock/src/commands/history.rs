@@ -13,10 +13,8 @@ use crate::error::Failure;
 use crate::output::{self, Cell, Format, Palette, Report, json_line, list};
 use protocol::sse::ServerEvent;
 
-/// How many events are asked for at a time.
 const PAGE_EVENTS: usize = 1000;
 
-/// What is there.
 pub(super) fn past(
     arguments: &HistoryArguments,
     palette: Palette,
@@ -47,7 +45,6 @@ fn path(name: &str) -> String {
     format!("/v1/breakers/{}/events", path_segment(name))
 }
 
-/// All pages, as one list.
 fn all(client: &Client, path: &str, after: u64) -> Result<BreakerEventList, ClientError> {
     let mut place = after;
     let mut events = Vec::new();
@@ -105,7 +102,6 @@ impl Follower for Telling {
     }
 }
 
-/// One line for one event.
 fn line(event: &ServerEvent, format: Format) -> String {
     if let Ok(Resync { after }) = serde_json::from_str(&event.data)
         && event.kind == "resync"

@@ -8,28 +8,23 @@ use crate::client::{Client, path_segment};
 use crate::error::{Exit, Failure};
 use crate::paths::current_directory;
 
-/// How long an id is behind its prefix.
 const BODY_LENGTH: usize = 26;
-/// How many of several ids are named.
 const NAMED: usize = 5;
 /// The name of the newest plan or session of the current directory.
 const NEWEST: &str = "@";
 
-/// A kind of thing that has ids.
 #[derive(Debug)]
 pub(super) struct Kind {
     /// Its name for the daemon; its ids begin with it.
     name: &'static str,
     word: &'static str,
     plural: &'static str,
-    /// Where to find one.
     advice: &'static str,
     /// How much of an id must be given: less is more likely a slip.
     least: usize,
     newest: Option<Newest>,
 }
 
-/// The name of the newest thing of a kind.
 #[derive(Debug)]
 struct Newest {
     name: &'static str,
@@ -108,7 +103,6 @@ pub(super) static PERMISSION: Kind = Kind {
 };
 
 impl Kind {
-    /// The id of the thing that is meant.
     pub(super) fn find(&self, wanted: &str, client: &Client) -> Result<String, Failure> {
         match &self.newest {
             Some(newest) if newest.name == wanted => self.newest(newest, client),
@@ -163,7 +157,6 @@ impl Kind {
         ))
     }
 
-    /// The one of some ids at hand that is meant.
     pub(super) fn pick(&self, wanted: &str, ids: Vec<String>) -> Result<String, Failure> {
         self.check_length(wanted)?;
         let ids: Vec<String> = ids.into_iter().filter(|id| is_part_of_id(wanted, id)).collect();
@@ -180,7 +173,6 @@ impl Kind {
         self.body_of(wanted).is_some_and(|body| body.len() == BODY_LENGTH)
     }
 
-    /// What follows the prefix.
     fn body_of<'a>(&self, wanted: &'a str) -> Option<&'a str> {
         wanted.strip_prefix(self.name)?.strip_prefix('_')
     }

@@ -1,7 +1,7 @@
 //! `tidelock job`: commands that outlive this one.
 //!
 //! - `submission` makes a request of arguments, and `run` sends it.
-//! - `follow` reads what a job says, over restarts of the daemon, and `tell` shows it. `outcome` says how to end.
+//! - `follow` reads what a job says, over restarts of the daemon, and `printer` shows it. `outcome` says how to end.
 //! - The rest are views of jobs.
 //!
 //! What a job says goes to the terminal as it is, like the output of any command. Everything else that others wrote
@@ -15,18 +15,18 @@ pub(super) mod input;
 mod list;
 mod logs;
 pub(super) mod outcome;
+mod printer;
 mod run;
 mod show;
 mod submission;
-mod tell;
 mod times;
 mod wait;
 
-pub(super) use follow::{Listener, Said, follow};
+pub(super) use follow::{JobMessage, Listener, follow};
 pub(super) use outcome::{INTERRUPTED, ended_text, exit_of};
+pub(super) use printer::{Escapes, OutputPrinter};
 pub(super) use run::catch_interrupts;
 pub(super) use submission::{environment, environment_here, source, stdin, terminal, write_below};
-pub(super) use tell::{Escapes, Teller};
 pub(super) use times::{age, between, local, with_age};
 
 use crate::cli::JobCommand;
@@ -50,7 +50,6 @@ pub(super) fn run(command: &JobCommand, client: &Client) -> Result<Report, Failu
     }
 }
 
-/// The path of a job, or of something about it.
 fn path(id: &str, rest: &str) -> String {
     format!("{JOBS}/{}{rest}", path_segment(id))
 }

@@ -10,9 +10,9 @@ mod files;
 mod format;
 mod json;
 mod list;
+mod messages;
 pub(crate) mod surroundings;
 mod toml;
-mod words;
 mod yaml;
 
 use std::net::{Ipv4Addr, SocketAddr};
@@ -43,10 +43,9 @@ pub(super) fn run(arguments: &JoinArguments, client: &Client) -> Result<Report, 
     };
     let wish = Wish::of(arguments, joining, &surroundings, || address(client))?;
     let outcome = wish.carry_out(arguments.action())?;
-    Ok(words::report(&wish, &outcome, &client.context))
+    Ok(messages::report(&wish, &outcome, &client.context))
 }
 
-/// An entry, and where it belongs.
 #[derive(Debug)]
 struct Wish {
     client: &'static Joining,
@@ -58,12 +57,10 @@ struct Wish {
     entry: Entry,
 }
 
-/// What was found, and what was done.
 #[derive(Debug, PartialEq)]
-enum Outcome {
+enum JoinOutcome {
     /// Nothing was asked for but to look.
-    Looked(Found),
-    /// It is there, as it was before.
+    Looked(ExistingEntry),
     AlreadyThere,
     Wrote {
         backup: Option<PathBuf>,
@@ -75,9 +72,8 @@ enum Outcome {
     NotThere,
 }
 
-/// An entry in a file.
 #[derive(Clone, Debug, PartialEq)]
-enum Found {
+enum ExistingEntry {
     Nothing,
     Same,
     Different(Value),
@@ -122,12 +118,11 @@ impl Wish {
         })
     }
 
-    /// What to write into an empty file.
     fn piece(&self) -> String {
         self.client.format.piece(self.table, &self.name, &self.entry)
     }
 
-    fn carry_out(&self, action: JoinAction) -> Result<Outcome, JoinError> {
+    fn carry_out(&self, action: JoinAction) -> Result<JoinOutcome, JoinError> {
         for _ in 0..ATTEMPTS {
             let seen = files::read(&self.path).map_err(|source| JoinError::Unreadable {
                 path: self.path.clone(),
@@ -136,10 +131,12 @@ impl Wish {
             let text = seen.text.as_deref().unwrap_or_default();
             let found = self.find(text)?;
             let changed = match (action, &found) {
-                (JoinAction::Show, _) => return Ok(Outcome::Looked(found)),
-                (JoinAction::Write | JoinAction::Replace, Found::Same) => return Ok(Outcome::AlreadyThere),
-                (JoinAction::Remove, Found::Nothing) => return Ok(Outcome::NotThere),
-                (JoinAction::Write, Found::Different(_)) => {
+                (JoinAction::Show, _) => return Ok(JoinOutcome::Looked(found)),
+                (JoinAction::Write | JoinAction::Replace, ExistingEntry::Same) => {
+                    return Ok(JoinOutcome::AlreadyThere);
+                }
+                (JoinAction::Remove, ExistingEntry::Nothing) => return Ok(JoinOutcome::NotThere),
+                (JoinAction::Write, ExistingEntry::Different(_)) => {
                     let (path, name) = (self.path.clone(), self.name.clone());
                     return Err(JoinError::Different { path, name });
                 }
@@ -163,8 +160,8 @@ impl Wish {
                 Written::Replaced { backup } => Some(backup),
             };
             return Ok(match action {
-                JoinAction::Remove => Outcome::Removed { backup },
-                JoinAction::Show | JoinAction::Write | JoinAction::Replace => Outcome::Wrote { backup },
+                JoinAction::Remove => JoinOutcome::Removed { backup },
+                JoinAction::Show | JoinAction::Write | JoinAction::Replace => JoinOutcome::Wrote { backup },
             });
         }
         Err(JoinError::Stale {
@@ -172,16 +169,16 @@ impl Wish {
         })
     }
 
-    fn find(&self, text: &str) -> Result<Found, JoinError> {
+    fn find(&self, text: &str) -> Result<ExistingEntry, JoinError> {
         let value = self
             .client
             .format
             .parse(text)
             .map_err(|reason| self.not_understood(reason, JoinAction::Show))?;
         Ok(match format::find(&value, self.table, &self.name) {
-            None => Found::Nothing,
-            Some(found) if *found == self.entry.value() => Found::Same,
-            Some(found) => Found::Different(found.clone()),
+            None => ExistingEntry::Nothing,
+            Some(found) if *found == self.entry.value() => ExistingEntry::Same,
+            Some(found) => ExistingEntry::Different(found.clone()),
         })
     }
 
@@ -222,7 +219,6 @@ pub(super) fn look(
     Ok(found.map(|found| (path, found)))
 }
 
-/// Where the daemon listens, or where it would.
 fn address(client: &Client) -> String {
     let wanted = std::env::var("TIDELOCK_LISTEN")
         .ok()
@@ -239,7 +235,6 @@ fn address(client: &Client) -> String {
         .map_or_else(|_| usual(), |status| status.address)
 }
 
-/// A path as people read it.
 fn shown(path: &Path) -> String {
     path.display().to_string()
 }

@@ -3,14 +3,14 @@
 //! What a server says is written by others: programs, repositories, whoever wrote the code. Everything that is shown
 //! to people goes through `printable` first, so that no server can speak to the terminal.
 
+mod answers;
 mod config;
 mod diagnostics;
+mod locations;
 mod pick;
-mod places;
 mod query;
 mod server_table;
 mod servers;
-mod words;
 
 use std::time::Duration;
 

@@ -5,9 +5,7 @@ use protocol::Machine;
 use crate::output::Cell;
 use crate::printable::cut;
 
-/// How much of a name is shown.
 const NAME_CHARACTERS: usize = 24;
-/// Behind how many columns the machine stands.
 const AFTER: usize = 2;
 
 /// The name of a machine that is not this one.

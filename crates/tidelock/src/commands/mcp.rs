@@ -21,7 +21,6 @@ use crate::error::{Exit, Failure};
 use crate::output::{Report, json_line, write};
 use crate::start::Repeat;
 
-/// What the daemon is asked to go on with.
 const PROTOCOL: &str = "tidelock-mcp";
 const PATH: &str = "/v1/mcp/connect";
 /// How long the id is that tells agents of one name apart.
@@ -47,7 +46,6 @@ pub(crate) fn run(arguments: &McpArguments, client: &Client) -> Result<Report, F
     Ok(Report::already_told())
 }
 
-/// What the daemon is told about this agent, each time.
 fn headers(arguments: &McpArguments) -> Result<Vec<(HeaderName, String)>, Failure> {
     let id = BootId::generate().to_string().to_ascii_lowercase();
     let mut headers = vec![
@@ -74,7 +72,6 @@ fn headers(arguments: &McpArguments) -> Result<Vec<(HeaderName, String)>, Failur
     Ok(headers)
 }
 
-/// A text as a header takes it, percent-encoded.
 fn header_text(text: &str) -> String {
     let encode = |byte: u8| match byte {
         b'!'..=b'$' | b'&'..=b'~' => char::from(byte).to_string(),
@@ -83,7 +80,6 @@ fn header_text(text: &str) -> String {
     text.bytes().map(encode).collect()
 }
 
-/// Standard output, of which two threads write whole lines.
 #[derive(Clone, Copy, Debug)]
 struct Whole;
 

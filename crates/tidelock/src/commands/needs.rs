@@ -30,7 +30,6 @@ fn report(palette: Palette, list: &NeedList) -> Report {
     .with_notes(notes)
 }
 
-/// What it is, why it waits, and what to type.
 fn rows(need: &Need) -> [Vec<Cell>; 3] {
     let (word, tone) = word(need.kind);
     let title = match need.title.trim() {
@@ -68,7 +67,6 @@ fn word(kind: NeedKind) -> (&'static str, Tone) {
     }
 }
 
-/// The command that begins the work.
 fn command(need: &Need) -> String {
     let id = quoted(&need.id);
     match need.kind {

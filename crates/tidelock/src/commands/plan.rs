@@ -4,7 +4,7 @@
 //!   both serve `tidelock exec` too.
 //! - `diff` and what it needs (`stat`, `paint`, `pager`) show what changed; `outcome` and `conflicts` what became of an
 //!   attempt to apply it.
-//! - The rest are views of plans, one file each, with their words in `words`.
+//! - The rest are views of plans, one file each, with their words in `labels`.
 //!
 //! A patch goes to a pipe byte for byte. Everything else that others wrote (paths, titles, lines of files) is made
 //! printable first.
@@ -16,6 +16,7 @@ mod check;
 mod conflicts;
 mod diff;
 mod exec;
+mod labels;
 mod list;
 mod log;
 mod open;
@@ -28,23 +29,22 @@ pub(super) mod sandboxed;
 mod show;
 mod stat;
 mod watch;
-mod words;
 
 #[cfg(test)]
 pub(super) mod samples;
 
 use std::time::Duration;
 
-pub(super) use check::{Aside, run_checks};
+pub(super) use check::Aside;
 pub(super) use diff::{columns, read_diff};
+pub(super) use labels::{next as next_lines, short, summary};
 pub(super) use open::order;
-pub(super) use outcome::{Attempt, apply, outcome_text, outcome_text_of};
+pub(super) use outcome::{Attempt, outcome_text, outcome_text_of};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 pub(super) use show::checks as checks_text;
 pub(super) use stat::stat;
 pub(super) use watch::until_left;
-pub(super) use words::{is_passed, next as next_lines, short, summary};
 
 use crate::cli::PlanCommand;
 use crate::client::{Client, path_segment};
@@ -79,12 +79,10 @@ pub(super) fn run(command: &PlanCommand, client: &Client) -> Result<Report, Fail
     }
 }
 
-/// The path of a plan, or of something about it.
 pub(super) fn path(id: &str, rest: &str) -> String {
     format!("{PLANS}/{}{rest}", path_segment(id))
 }
 
-/// A plan, or something about it.
 pub(super) fn get(id: &str, rest: &str, client: &Client) -> Result<Value, Failure> {
     client.ask(Repeat::Harmless, |client| {
         client.get_within(&path(id, rest), FILES_TIMEOUT)

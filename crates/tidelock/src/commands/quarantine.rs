@@ -4,13 +4,13 @@ use std::io;
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use protocol::{QuarantineList, QuarantinedHead, QuarantinedStream};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::cli::QuarantineCommand;
 use crate::client::{Client, path_segment};
 use crate::error::{Exit, Failure};
 use crate::output::{self, Cell, Format, Palette, Report, list as list_of};
-use crate::printable::printable;
+use crate::printable::Answer;
 use crate::start::Repeat;
 use crate::units::format_bytes;
 
@@ -25,9 +25,8 @@ pub(super) fn run(command: &QuarantineCommand, client: &Client) -> Result<Report
 }
 
 fn list(client: &Client) -> Result<Report, Failure> {
-    let answer: Value = client.fetch(QUARANTINE)?;
-    let list: QuarantineList = printable(&answer)?;
-    Ok(Report::success(answer, rows(client.palette(), &list.quarantined)))
+    let list: Answer<QuarantineList> = client.fetch(QUARANTINE)?;
+    Ok(Report::shown(rows(client.palette(), &list.quarantined), list))
 }
 
 fn rows(palette: Palette, list: &[QuarantinedStream]) -> String {

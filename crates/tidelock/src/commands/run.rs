@@ -37,7 +37,6 @@ pub(super) fn run(arguments: &TalkArguments, client: &Client) -> Result<Report, 
     converse(&accepted, &arguments.prompt, client)
 }
 
-/// A session for the directory that the user is in.
 fn open(arguments: &TalkArguments, prepared: &Prepared, client: &Client) -> Result<Session, Failure> {
     let directory = paths::directory(&paths::current_directory()?)?;
     let plan = arguments

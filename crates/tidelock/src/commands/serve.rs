@@ -42,12 +42,9 @@ pub(super) fn run(arguments: ServeArguments, context: &Context) -> Result<Report
     serve(arguments, context, Front::Terminal { lock })
 }
 
-/// Who is told that the daemon serves.
 #[derive(Debug)]
 enum Front {
-    /// Whoever reads standard output.
     Terminal { lock: StartLock },
-    /// The client that started it, which holds the start lock.
     Background,
 }
 
@@ -81,7 +78,6 @@ fn serve(arguments: ServeArguments, context: &Context, front: Front) -> Result<R
     served
 }
 
-/// What is chosen about a daemon that is started here.
 pub(super) fn options(arguments: ServeArguments, context: &Context) -> Options {
     let mut options = Options::new(context.home.clone());
     options.languages = context.languages();

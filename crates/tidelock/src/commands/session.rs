@@ -1,9 +1,9 @@
 //! `tidelock session`: conversations with agents, that can be left and found again.
 //!
 //! - `prompt` makes a request of arguments, and `converse` sends it and stays; both serve `tidelock run` too.
-//! - `follow` reads the stream of a turn, over restarts of the daemon. `tell` shows it: `scene` decides what is to be seen,
+//! - `follow` reads the stream of a turn, over restarts of the daemon. `printer` shows it: `view` decides what is to be seen,
 //!   `page` knows where lines begin and end, and `typed` takes answers from the keyboard. `ending` says what came of it.
-//! - The rest are views of sessions, one file each, with their words in `words`.
+//! - The rest are views of sessions, one file each, with their words in `labels`.
 //!
 //! Whatever an agent says is made printable before it reaches a terminal. Programs (`--json`) get it as it is.
 
@@ -14,22 +14,22 @@ pub(super) mod converse;
 mod ending;
 mod export;
 pub(super) mod follow;
+mod labels;
 mod list;
 mod page;
+pub(super) mod printer;
 pub(super) mod prompt;
 mod queue;
-mod scene;
 mod show;
-pub(super) mod tell;
 mod tools;
 mod typed;
-mod words;
+mod view;
 
 #[cfg(test)]
 mod samples;
 
-use serde_json::Value;
-pub(super) use words::agent_state;
+pub(super) use labels::agent_state;
+use serde::de::DeserializeOwned;
 
 use crate::cli::SessionCommand;
 use crate::client::{Client, path_segment};
@@ -56,17 +56,19 @@ pub(super) fn run(command: &SessionCommand, client: &Client) -> Result<Report, F
     }
 }
 
-/// The path of a session, or of something about it.
 pub(super) fn path(id: &str, rest: &str) -> String {
     format!("{SESSIONS}/{}{rest}", path_segment(id))
 }
 
-/// The path of a turn, or of something about it.
 pub(super) fn turn_path(session: &str, turn: &str, rest: &str) -> String {
     path(session, &format!("/turns/{}{rest}", path_segment(turn)))
 }
 
-/// Has something done.
-fn post(path: &str, body: &impl serde::Serialize, repeat: Repeat, client: &Client) -> Result<Value, Failure> {
+fn post<T: DeserializeOwned>(
+    path: &str,
+    body: &impl serde::Serialize,
+    repeat: Repeat,
+    client: &Client,
+) -> Result<T, Failure> {
     client.ask(repeat, |client| client.post(path, Some(body)))
 }

@@ -1,6 +1,5 @@
 //! Words for a shell, in commands that people are shown to type.
 
-/// A word as a shell takes it.
 pub(super) fn quoted(word: &str) -> String {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./=:@%+,".contains(letter);
     if !word.is_empty() && word.chars().all(is_plain) {

@@ -18,7 +18,6 @@ use crate::units::format_duration;
 struct Up {
     #[serde(flatten)]
     daemon: Daemon,
-    /// Whether this command started it.
     started: bool,
     page: PageLink,
 }

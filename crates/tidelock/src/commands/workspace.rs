@@ -17,16 +17,14 @@ use crate::commands::shell::quoted;
 use crate::error::{Exit, Failure};
 use crate::output::{Cell, Palette, Report, Tone, list as list_of};
 use crate::paths;
-use crate::printable::{as_it_is, cut, printable};
+use crate::printable::{Answer, as_it_is, cut, printable};
 use crate::start::Repeat;
 use crate::units::{format_count, format_duration};
 
 const WORKSPACES: &str = "/v1/workspaces";
-/// What the id of a workspace begins with.
 const PREFIX: &str = "workspace_";
 /// How many paths are named that an apply or undo that was set aside has changed.
 const CHANGED: usize = 30;
-/// How much of a check is shown.
 const CHECK_CHARACTERS: usize = 60;
 
 pub(super) fn run(command: &WorkspaceCommand, client: &Client) -> Result<Report, Failure> {
@@ -40,12 +38,11 @@ pub(super) fn run(command: &WorkspaceCommand, client: &Client) -> Result<Report,
 }
 
 fn list(client: &Client) -> Result<Report, Failure> {
-    let answer: Value = client.fetch(WORKSPACES)?;
-    let list: WorkspaceList = printable(&answer)?;
-    Ok(Report::success(answer, rows(client.palette(), &list.workspaces)).with_notes(notes(&list.workspaces)))
+    let list: Answer<WorkspaceList> = client.fetch(WORKSPACES)?;
+    let notes = notes(&list.workspaces);
+    Ok(Report::shown(rows(client.palette(), &list.workspaces), list).with_notes(notes))
 }
 
-/// What there is to know of each beside the table.
 fn notes(workspaces: &[Workspace]) -> Vec<String> {
     let stuck = workspaces.iter().filter_map(|workspace| {
         let stuck = workspace.stuck.as_ref()?;
@@ -68,15 +65,14 @@ fn repair(arguments: &RepairArguments, client: &Client) -> Result<Report, Failur
     let request = RepairWorkspace {
         abort: arguments.abort,
     };
-    let ask = |client: &Client| client.post_and_wait::<Value>(&path, Some(&request));
-    let answer = client.ask(Repeat::Harmless, ask)?;
-    let repaired: WorkspaceRepaired = printable(&answer)?;
+    let ask = |client: &Client| client.post_and_wait(&path, Some(&request));
+    let repaired: Answer<WorkspaceRepaired> = client.ask(Repeat::Harmless, ask)?;
     let text = repaired_text(client.palette(), &workspace.root, &repaired);
     let exit = match repaired.state {
         RepairState::Stuck => Exit::Failed,
         _ => Exit::Success,
     };
-    Ok(Report::success(answer, text).with_exit(exit))
+    Ok(Report::shown(text, repaired).with_exit(exit))
 }
 
 fn repaired_text(palette: Palette, root: &str, repaired: &WorkspaceRepaired) -> String {

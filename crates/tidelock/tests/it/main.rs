@@ -128,6 +128,7 @@ mod security_sockets;
 mod security_stage;
 mod security_streams;
 mod session_browser;
+mod session_finish;
 mod session_fold;
 mod session_leave;
 mod session_postgres;

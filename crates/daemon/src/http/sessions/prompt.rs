@@ -6,13 +6,14 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, StatusCode};
-use protocol::{SessionId, StartTurn};
+use protocol::{FinishThen, SessionId, StartTurn};
 use sessions::{NewTurn, Prompt, RunOn, Started};
 
 use super::problems;
 use crate::app::App;
 use crate::http::actor::Actor;
 use crate::http::body;
+use crate::http::consent::{ChangeUserFiles, Peer, may_change_workspace};
 use crate::http::idempotency::one_key;
 use crate::http::ids::Id;
 use crate::http::problem::Problem;
@@ -23,6 +24,9 @@ use crate::sessions::wire;
 /// Nobody has to stay: the turn goes on whether the caller does or not. While a turn runs, further prompts wait for it in
 /// their order, unless `if_busy` is `refuse`. If several machines share a database, it runs on that of the session, unless
 /// `here` is true: then it runs here, if the directory of the session is here too. A second request with the same idempotency key is the same turn.
+///
+/// With `finish`, the daemon seals, checks and applies the plan when the turn ends as `done`, once, also if the caller or the
+/// daemon itself is gone by then. `finish_job` of the turn is the job that does it, and `finished` says what became of the plan.
 #[utoipa::path(
     post, path = "/v1/sessions/{id}/turns", operation_id = "start_turn", tag = "sessions", request_body = StartTurn,
     params(("Idempotency-Key" = Option<String>, Header, description = "The same as `idempotency_key`.")),
@@ -30,6 +34,7 @@ use crate::sessions::wire;
         (status = 200, description = "It was sent before with the same idempotency key.", body = protocol::TurnAccepted),
         (status = 202, description = "It was taken.", body = protocol::TurnAccepted),
         problems::Prompt,
+        ChangeUserFiles,
     ),
 )]
 pub(crate) async fn start(
@@ -37,9 +42,19 @@ pub(crate) async fn start(
     Id(id): Id<SessionId>,
     headers: HeaderMap,
     Actor(actor): Actor,
+    peer: Peer,
     body::Json(request): body::Json<StartTurn>,
 ) -> Result<Response, Problem> {
+    let finish = request.finish;
+    if finish
+        .as_ref()
+        .is_some_and(|finish| finish.then == FinishThen::Apply)
+    {
+        // What is applied at its end reaches the user's files.
+        may_change_workspace(&app, peer).await?;
+    }
     let new = NewTurn {
+        finish,
         idempotency_key: one_key(&headers, request.idempotency_key)?,
         prompt: Prompt {
             text: request.prompt,
@@ -59,13 +74,6 @@ pub(crate) async fn start(
         Started::New => StatusCode::ACCEPTED,
         Started::Before => StatusCode::OK,
     };
-    Ok((
-        status,
-        Json(wire::accepted_to_wire(
-            &app.sessions,
-            &app.durable.machines,
-            &accepted,
-        )),
-    )
-        .into_response())
+    let answer = wire::accepted_to_wire(&app.sessions, &app.durable.machines, &app.jobs, &accepted).await?;
+    Ok((status, Json(answer)).into_response())
 }

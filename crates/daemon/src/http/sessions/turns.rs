@@ -69,7 +69,7 @@ pub(crate) async fn list(
     let oldest = found.last().filter(|_| has_more);
     Ok(Json(TurnList {
         next: oldest.map(|turn| turn.id.to_string()),
-        turns: found.iter().map(wire::turn_to_wire).collect(),
+        turns: wire::turns_shown(&app.jobs, &found).await?,
     }))
 }
 
@@ -100,7 +100,7 @@ pub(crate) async fn show(
         let deadline = Deadline::after(&app.clock, wait);
         found = app.sessions.wait(found.id, &deadline, &app.life.scope()).await?;
     }
-    Ok(Json(wire::turn_to_wire(&found)))
+    Ok(Json(wire::turn_shown(&app.jobs, &found).await?))
 }
 
 /// What may be asked of the events.

@@ -69,6 +69,7 @@ async fn send(app: &App, id: SessionId, text: String) -> Result<(), SessionError
         agent: None,
         if_busy: IfBusy::Queue,
         seen: None,
+        finish: None,
         idempotency_key: None,
         run_on: RunOn::ItsMachine,
         by: Actor::from(BY),

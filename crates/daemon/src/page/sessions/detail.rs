@@ -154,7 +154,7 @@ async fn fold(app: &App, id: SessionId, before: Option<TurnId>) -> Result<Conver
     for turn in found {
         let (sequence, transcript) = app.sessions.transcript(turn.id).await?;
         turns.push(ShownTurn {
-            turn: wire::turn_to_wire(&turn),
+            turn: wire::turn_shown(&app.jobs, &turn).await?,
             sequence: sequence.get(),
             transcript,
         });

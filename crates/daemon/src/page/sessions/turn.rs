@@ -4,7 +4,9 @@
 //! find the item they belong to.
 
 use maud::{Markup, html};
-use protocol::{PermissionAnswer, ToolState, Turn, TurnItem, TurnState, TurnTranscript};
+use protocol::{
+    FinishOutcome, PermissionAnswer, PlanFinish, ToolState, Turn, TurnItem, TurnState, TurnTranscript,
+};
 
 use super::state::turn_badge;
 use crate::page::parts::ansi::one_line;
@@ -54,8 +56,30 @@ pub(crate) fn article(shown: &ShownTurn) -> Markup {
                         (counted(transcript.usage.output_tokens, "token", "tokens")) " written"
                     }
                 }
+                @if let Some(finished) = &turn.finished { small { (finish_text(finished)) } }
             }
         }
+    }
+}
+
+/// What became of the plan that the prompt asked to finish.
+fn finish_text(finished: &PlanFinish) -> String {
+    let why = finished.text.as_deref().map(one_line);
+    let why = why.map_or_else(String::new, |why| format!(": {why}"));
+    match finished.outcome {
+        FinishOutcome::Unchanged => "Nothing to apply".to_owned(),
+        FinishOutcome::Open => format!("The plan is still open{why}"),
+        FinishOutcome::Sealed => "Ready for review".to_owned(),
+        FinishOutcome::Done => format!(
+            "Applied {}",
+            counted(finished.files.unwrap_or_default(), "file", "files")
+        ),
+        FinishOutcome::Conflicted => "Not applied: there are conflicts".to_owned(),
+        FinishOutcome::NotApplied if finished.why.as_deref() == Some("checks") => {
+            "Not applied: not all checks passed".to_owned()
+        }
+        FinishOutcome::NotApplied => format!("Not applied{why}"),
+        FinishOutcome::Over => "Someone else finished the plan first".to_owned(),
     }
 }
 
@@ -198,6 +222,9 @@ mod tests {
                 plan: None,
                 usage: Usage::default(),
                 error: None,
+                finish: None,
+                finish_job: None,
+                finished: None,
                 last_sequence: 9,
             },
             sequence: 9,

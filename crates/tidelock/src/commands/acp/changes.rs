@@ -19,12 +19,9 @@ const FILE_LIMIT_BYTES: usize = 256 << 10;
 /// How much is shown altogether. An editor keeps all of it, and a message is one line.
 const SHOWN_LIMIT_BYTES: usize = 4 << 20;
 
-/// A plan that has something to review.
 #[derive(Debug)]
 pub(super) struct Changes {
-    /// The call of a tool that shows it.
     pub(super) update: Value,
-    /// How much it is, in words.
     pub(super) numbers: String,
     pub(super) shown: Shown,
 }
@@ -34,7 +31,6 @@ pub(super) fn has_work(plan: &Plan) -> bool {
     plan.summary.files > 0 && matches!(plan.state, PlanState::Open | PlanState::Sealed)
 }
 
-/// Reads what is in a plan.
 pub(super) fn read(plan: &Plan, call: &str, client: &Client) -> Result<Changes, Failure> {
     let (answer, _) = read_diff(&plan.id, "", client)?;
     let diff: PlanDiff =
@@ -108,7 +104,6 @@ fn shown(file: &FileDiff, root: &Path, now: impl FnOnce() -> Option<String>) -> 
     json!({ "type": "diff", "path": root.join(&file.path), "oldText": old, "newText": new })
 }
 
-/// The changed places, as they are on one side.
 fn side(file: &FileDiff, kind: DiffLineKind) -> String {
     let lines = file.hunks.iter().flat_map(|hunk| &hunk.lines);
     let lines = lines.filter(|line| line.kind == DiffLineKind::Context || line.kind == kind);

@@ -13,7 +13,7 @@ use super::questions::{Asked, Chosen};
 use super::refusal::Refused;
 use super::schema::ContentBlock;
 use super::serve::{Site, note};
-use super::telling::Voice;
+use super::updates::Voice;
 use crate::client::Client;
 use crate::commands::plan::short;
 use crate::commands::session::prompt::text_of;
@@ -21,9 +21,7 @@ use crate::commands::session::{path, turn_path};
 use crate::error::Failure;
 use crate::start::Repeat;
 
-/// Why a turn is cancelled.
 const WHY: &str = "the editor";
-/// The agent that follows a script.
 const REHEARSAL: &str = "rehearsal";
 
 /// Sends a prompt, and waits for the end of its turn.
@@ -82,6 +80,7 @@ fn request(site: &Site, open: &Open, blocks: &[ContentBlock]) -> Result<StartTur
         if_busy: Some(IfBusy::Queue),
         seen: None,
         here: false,
+        finish: None,
         idempotency_key: Some(TurnId::generate().to_string()),
     })
 }
@@ -151,7 +150,6 @@ pub(super) fn see_whether_it_ended(open: &Open, turn: &str, client: &Client) -> 
     Ok(())
 }
 
-/// Sends what the editor answers to a question.
 pub(super) fn answer(site: &Site, asked: &Asked, result: Option<Value>, client: &Client) {
     let say = |text: &str| site.say(&asked.session, Voice::Agent, text);
     match asked.chosen(result) {

@@ -6,8 +6,8 @@ use protocol::TurnResync;
 
 use super::open::Open;
 use super::serve::{Site, note};
-use super::telling::{Answered, Telling, Voice, chunk};
-use crate::commands::session::follow::{Listener, Said};
+use super::updates::{Answered, TurnUpdates, Voice, chunk};
+use crate::commands::session::follow::{Listener, TurnMessage};
 
 /// What is to be told of the past of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,23 +17,19 @@ pub(super) enum Earlier {
     Known,
 }
 
-/// Hears a turn, and tells the editor.
 pub(super) struct Ear<'a> {
     pub(super) site: &'a Site,
     pub(super) open: &'a Open,
-    pub(super) telling: &'a mut Telling,
+    pub(super) updates: &'a mut TurnUpdates,
     /// The last event that was there at the beginning. What comes after it is new.
     pub(super) goal: u64,
     pub(super) earlier: Earlier,
     pub(super) replay: ReplayEnds,
 }
 
-/// When what was said before is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReplayEnds {
-    /// With the newest event of this turn, which goes on.
     WhenLive,
-    /// With how this turn ended, or with a later turn.
     Later,
 }
 
@@ -60,22 +56,22 @@ impl Ear<'_> {
 }
 
 impl Listener for Ear<'_> {
-    fn hear(&mut self, said: &Said) -> io::Result<()> {
+    fn hear(&mut self, said: &TurnMessage) -> io::Result<()> {
         let garbled = |error| io::Error::new(ErrorKind::InvalidData, error);
         match said {
-            Said::Event(event) => {
+            TurnMessage::Event(event) => {
                 let event = serde_json::from_value(event.clone()).map_err(garbled)?;
-                self.telling.event(&event);
+                self.updates.event(&event);
             }
-            Said::Resync(resync) => {
+            TurnMessage::Resync(resync) => {
                 let resync: TurnResync = serde_json::from_value(resync.clone()).map_err(garbled)?;
-                self.telling.catch_up(&resync);
+                self.updates.catch_up(&resync);
             }
-            Said::End(_) => {}
+            TurnMessage::End(_) => {}
         }
-        if self.earlier == Earlier::Known && self.telling.heard() <= self.goal {
+        if self.earlier == Earlier::Known && self.updates.heard() <= self.goal {
             // The editor has kept it.
-            drop(self.telling.take());
+            drop(self.updates.take());
         }
         Ok(())
     }
@@ -84,16 +80,16 @@ impl Listener for Ear<'_> {
         if self.open.is_closed() {
             return Err(ErrorKind::BrokenPipe.into());
         }
-        for update in self.telling.take() {
+        for update in self.updates.take() {
             self.site.outbox.update(&self.open.id, &update)?;
         }
-        for answered in self.telling.take_answered() {
+        for answered in self.updates.take_answered() {
             self.tell_answer(&answered)?;
         }
-        if self.replay == ReplayEnds::WhenLive && self.telling.heard() >= self.goal {
+        if self.replay == ReplayEnds::WhenLive && self.updates.heard() >= self.goal {
             self.open.replayed();
         }
-        for question in self.telling.open_questions(self.goal) {
+        for question in self.updates.open_questions(self.goal) {
             self.site
                 .questions
                 .ask(&self.site.outbox, &self.open.id, question)?;

@@ -5,7 +5,6 @@ use std::io::{self, BufRead};
 /// The longest message. A picture or a file that comes with a prompt is in one line; the daemon takes less, and says so.
 pub(super) const LINE_LIMIT_BYTES: usize = 32 << 20;
 
-/// What was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Line {
     /// A line that is not blank, without its end.

@@ -9,19 +9,22 @@ use super::refusal::Refused;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct RequestId(pub(super) Value);
 
-/// What an editor sends.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Message {
-    /// It wants an answer.
     Request {
         id: RequestId,
         method: String,
         params: Value,
     },
-    /// It tells something.
-    Notification { method: String, params: Value },
+    Notification {
+        method: String,
+        params: Value,
+    },
     /// It answers a question of ours; nothing if it could not.
-    Answer { id: Option<u64>, result: Option<Value> },
+    Answer {
+        id: Option<u64>,
+        result: Option<Value>,
+    },
 }
 
 #[derive(Deserialize)]
@@ -80,12 +83,10 @@ impl Message {
     }
 }
 
-/// A request of ours as a line.
 pub(super) fn request(id: u64, method: &str, params: &Value) -> Vec<u8> {
     line(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))
 }
 
-/// A notification as a line.
 pub(super) fn notification(method: &str, params: &Value) -> Vec<u8> {
     line(&json!({ "jsonrpc": "2.0", "method": method, "params": params }))
 }

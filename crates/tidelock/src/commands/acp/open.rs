@@ -20,10 +20,8 @@ const SENDING_LIMIT: Duration = Duration::from_secs(120);
 /// How long a wait is at most. A turn may take hours; whoever waits looks again then.
 const LONGEST_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Names a prompt, in the order in which they came.
 pub(super) type Ticket = u64;
 
-/// A session that is open.
 #[derive(Debug)]
 pub(super) struct Open {
     pub(super) id: String,
@@ -35,7 +33,6 @@ pub(super) struct Open {
     token: CancellationToken,
 }
 
-/// All that is known of it.
 #[derive(Clone, Debug, Default)]
 struct View {
     is_closed: bool,
@@ -44,9 +41,7 @@ struct View {
     replay: Replay,
     last_ticket: Ticket,
     prompts: BTreeMap<Ticket, Prompt>,
-    /// The turn that is being told.
     telling: Option<String>,
-    /// What the user was shown last of the plan.
     shown: Option<Shown>,
     /// What is to be said before the next prompt is answered.
     notice: Option<String>,
@@ -54,7 +49,6 @@ struct View {
     nudges: u64,
 }
 
-/// How far what was said before is told.
 #[derive(Clone, Debug, Default)]
 enum Replay {
     #[default]
@@ -74,13 +68,10 @@ struct Prompt {
 enum PromptState {
     /// It is on its way, and nobody knows its turn yet.
     Sending,
-    /// This is its turn.
     Turn(String),
-    /// This became of it.
     Ended(Result<Ended, Refused>),
 }
 
-/// How a turn ended.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Ended {
     pub(super) turn: String,
@@ -88,14 +79,12 @@ pub(super) struct Ended {
     pub(super) error: Option<TurnError>,
 }
 
-/// What the user saw of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Shown {
     pub(super) plan: String,
     pub(super) fingerprint: String,
 }
 
-/// Whether somebody wants a prompt to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wish {
     GoOn,
@@ -136,7 +125,6 @@ impl Open {
         );
     }
 
-    /// A prompt has come.
     pub(super) fn enter(&self, request: &RequestId) -> Ticket {
         self.change(|view| {
             view.last_ticket += 1;
@@ -151,7 +139,6 @@ impl Open {
         })
     }
 
-    /// Whether somebody wants it to stop.
     pub(super) fn wish(&self, ticket: Ticket) -> Wish {
         let view = self.view.read().state;
         match view.prompts.get(&ticket) {
@@ -172,7 +159,6 @@ impl Open {
         self.wish(ticket)
     }
 
-    /// A prompt was answered.
     pub(super) fn leave(&self, ticket: Ticket) {
         self.change(|view| {
             view.prompts.remove(&ticket);
@@ -210,7 +196,6 @@ impl Open {
         })
     }
 
-    /// A turn was told to its end.
     pub(super) fn ended(&self, ended: &Ended) {
         self.change(|view| {
             for prompt in view.prompts.values_mut() {
@@ -262,7 +247,6 @@ impl Open {
         }
     }
 
-    /// The turns that this editor waits for.
     pub(super) fn turns(&self) -> Vec<String> {
         let view = self.view.read().state;
         let turns = view.prompts.values().filter_map(|prompt| match &prompt.state {

@@ -31,7 +31,6 @@ enum Waiting {
 }
 
 impl Outbox {
-    /// Begins to write.
     pub(super) fn start(writer: impl Write + Send + 'static) -> io::Result<Outbox> {
         let (waiting, lines) = sync_channel(WAITING_LIMIT);
         thread::Builder::new()
@@ -72,12 +71,10 @@ impl Outbox {
         drop(self.send(message::answer(id, result)));
     }
 
-    /// Tells something.
     pub(super) fn notify(&self, method: &str, params: &Value) -> io::Result<()> {
         self.send(message::notification(method, params))
     }
 
-    /// Tells something about a session.
     pub(super) fn update(&self, session: &str, update: &Value) -> io::Result<()> {
         self.notify(
             "session/update",
@@ -85,7 +82,6 @@ impl Outbox {
         )
     }
 
-    /// A name for a request of ours.
     pub(super) fn next_id(&self) -> u64 {
         let mut last = self.last_id.lock().unwrap_or_else(PoisonError::into_inner);
         *last += 1;

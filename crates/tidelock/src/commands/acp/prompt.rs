@@ -9,15 +9,15 @@ use super::schema::{ContentBlock, Resource};
 
 /// A prompt: words, and what comes with them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Said {
+pub(super) struct PromptContent {
     pub(super) text: String,
     pub(super) attachments: Vec<NewAttachment>,
 }
 
 /// Puts the pieces together. A file is named in the text where it stood, from the root of the workspace if it is in there;
 /// what came with its content is attached as well.
-pub(super) fn read(blocks: &[ContentBlock], root: &Path) -> Result<Said, Refused> {
-    let mut said = Said::default();
+pub(super) fn read(blocks: &[ContentBlock], root: &Path) -> Result<PromptContent, Refused> {
+    let mut said = PromptContent::default();
     for block in blocks {
         match block {
             ContentBlock::Text { text } => said.text.push_str(text),
@@ -132,7 +132,7 @@ mod tests {
         for attachment in &mut said.attachments {
             attachment.media_type = None;
         }
-        let expected = Said {
+        let expected = PromptContent {
             text: text.to_owned(),
             attachments: attachments.iter().map(attachment).collect(),
         };

@@ -9,16 +9,14 @@ use serde_json::{Value, json};
 
 use super::outbox::Outbox;
 use super::schema::{PermissionAnswered, PermissionOutcome};
-use super::telling::Question;
+use super::updates::Question;
 
-/// The questions whose answer is waited for.
 #[derive(Debug, Default)]
 pub(super) struct Questions {
     /// By the name of our request. Held to look, to put one in or to take one out.
     asked: Mutex<BTreeMap<u64, Asked>>,
 }
 
-/// A question that the editor was asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Asked {
     pub(super) session: String,
@@ -27,7 +25,6 @@ pub(super) struct Asked {
     options: Vec<(String, PermissionAnswer)>,
 }
 
-/// What came of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Chosen {
     Answer(PermissionAnswer),
@@ -85,7 +82,6 @@ impl Questions {
         })
     }
 
-    /// The turn is over, or the session is closed.
     pub(super) fn withdraw_all(&self, outbox: &Outbox, session: &str) -> io::Result<bool> {
         self.withdraw_those(outbox, |asked| asked.session == session)
     }
@@ -109,7 +105,6 @@ impl Questions {
 }
 
 impl Asked {
-    /// What the editor's answer means.
     pub(super) fn chosen(&self, result: Option<Value>) -> Chosen {
         let Some(Ok(answered)) = result.map(serde_json::from_value::<PermissionAnswered>) else {
             return Chosen::NotAsked;

@@ -61,7 +61,6 @@ impl Refused {
         Refused::new(Refused::INVALID_PARAMS, "acp_params", message)
     }
 
-    /// There is more of something than this program takes.
     pub(super) fn too_many(message: impl Into<String>) -> Refused {
         Refused::new(Refused::INTERNAL_ERROR, "acp_limit", message)
     }
@@ -82,7 +81,6 @@ impl Refused {
         Refused::new(Refused::INTERNAL_ERROR, code, format!("The turn failed: {text}"))
     }
 
-    /// All of it in one line, for people.
     pub(super) fn in_words(&self) -> String {
         match &self.advice {
             Some(advice) => format!("{} ({advice})", self.message),

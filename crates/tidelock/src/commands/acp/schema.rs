@@ -8,7 +8,6 @@ use serde_json::Value;
 
 use super::refusal::Refused;
 
-/// The version of the protocol that we speak.
 pub(super) const PROTOCOL_VERSION: u64 = 1;
 
 /// What a request says, if it can be read.
@@ -87,7 +86,6 @@ pub(super) struct CancelRequest {
     pub(super) request_id: Value,
 }
 
-/// A piece of a prompt.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum ContentBlock {
@@ -113,7 +111,6 @@ pub(super) enum ContentBlock {
     Other,
 }
 
-/// The content of something, with its address.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Resource {
@@ -126,7 +123,6 @@ pub(super) struct Resource {
     pub(super) blob: Option<String>,
 }
 
-/// The answer to a question of ours.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 pub(super) struct PermissionAnswered {
     pub(super) outcome: PermissionOutcome,
@@ -135,8 +131,9 @@ pub(super) struct PermissionAnswered {
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub(super) enum PermissionOutcome {
-    /// The turn was cancelled before somebody answered.
     Cancelled,
     #[serde(rename_all = "camelCase")]
-    Selected { option_id: String },
+    Selected {
+        option_id: String,
+    },
 }

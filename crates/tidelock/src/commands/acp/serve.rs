@@ -21,7 +21,7 @@ use super::questions::{Asked, Questions};
 use super::refusal::Refused;
 use super::schema::{self, CancelRequest, OfSession, PROTOCOL_VERSION, PromptRequest};
 use super::setup::{self, Past};
-use super::telling::{Voice, chunk};
+use super::updates::{Voice, chunk};
 use super::{converse, slash};
 use crate::cli::AcpArguments;
 use crate::client::Client;
@@ -35,10 +35,8 @@ pub(super) const SESSIONS_LIMIT: usize = 32;
 const REQUESTS_LIMIT: usize = 64;
 /// How long what was asked may still take when the editor has closed our input. Prompts are not waited for: they go on.
 const LAST_REQUESTS_LIMIT: Duration = Duration::from_secs(5);
-/// How long the last words may take to be read.
 const LAST_WORDS_LIMIT: Duration = Duration::from_secs(2);
 
-/// What all threads share.
 #[derive(Debug)]
 pub(super) struct Site {
     pub(super) context: Context,
@@ -47,7 +45,6 @@ pub(super) struct Site {
     pub(super) questions: Questions,
     /// The sessions that are open, by id. Held to look, to put one in or to take one out.
     pub(super) sessions: Mutex<BTreeMap<String, Arc<Open>>>,
-    /// How many requests are being done.
     running: Slot<Running>,
 }
 
@@ -64,7 +61,6 @@ struct Running {
     others: usize,
 }
 
-/// What a thread counts as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Prompt,
@@ -120,7 +116,6 @@ pub(in crate::commands) fn run(arguments: AcpArguments, context: Context) -> Res
     Ok(Report::already_told())
 }
 
-/// Something for whoever looks at our log.
 pub(super) fn note(text: &str) {
     // Without standard error there is nobody to tell.
     drop(writeln!(io::stderr(), "tidelock acp: {text}"));
@@ -163,7 +158,6 @@ fn take(site: &Arc<Site>, phase: &mut Phase, message: Message) {
     }
 }
 
-/// What we are and can do.
 fn capabilities() -> Value {
     json!({
         "protocolVersion": PROTOCOL_VERSION,
@@ -178,7 +172,6 @@ fn capabilities() -> Value {
     })
 }
 
-/// Enters a prompt, and has it answered.
 fn prompt(site: &Arc<Site>, id: RequestId, params: Value) {
     let read = schema::read::<PromptRequest>(params);
     let found = read.and_then(|request| Ok((site.session(&request.session_id)?, request.prompt)));
@@ -254,7 +247,7 @@ fn answered(site: &Arc<Site>, asked: Asked, result: Option<Value>) {
 
 /// Has something done by a thread that nobody waits for.
 fn beside(site: &Arc<Site>, if_not: &str, work: impl FnOnce(&Site, &Client) + Send + 'static) {
-    let Some(place) = Place::take(site, Kind::Other) else {
+    let Some(place) = RequestPermit::take(site, Kind::Other) else {
         return note(&format!(
             "{if_not}: {REQUESTS_LIMIT} requests are already running"
         ));
@@ -276,14 +269,13 @@ enum Begun {
     No,
 }
 
-/// Has a request done by a thread, and answered.
 fn in_thread(
     site: &Arc<Site>,
     kind: Kind,
     id: RequestId,
     work: impl FnOnce(&Arc<Site>, &Client) -> Done + Send + 'static,
 ) -> Begun {
-    let Some(place) = Place::take(site, kind) else {
+    let Some(place) = RequestPermit::take(site, kind) else {
         let message = format!("too many requests: {REQUESTS_LIMIT} are already running");
         let refused = Refused::too_many(message).advise("wait until one of them ends");
         site.outbox.answer(Some(&id), Err(refused));
@@ -322,13 +314,13 @@ fn in_thread(
 
 /// A place among the requests that are being done. It is given back when it is dropped.
 #[derive(Debug)]
-struct Place {
+struct RequestPermit {
     site: Arc<Site>,
     kind: Kind,
 }
 
-impl Place {
-    fn take(site: &Arc<Site>, kind: Kind) -> Option<Place> {
+impl RequestPermit {
+    fn take(site: &Arc<Site>, kind: Kind) -> Option<RequestPermit> {
         let is_taken = site.count(|running| {
             if running.prompts + running.others >= REQUESTS_LIMIT {
                 return false;
@@ -339,14 +331,14 @@ impl Place {
             }
             true
         });
-        is_taken.then(|| Place {
+        is_taken.then(|| RequestPermit {
             site: Arc::clone(site),
             kind,
         })
     }
 }
 
-impl Drop for Place {
+impl Drop for RequestPermit {
     fn drop(&mut self) {
         let kind = self.kind;
         self.site.count(|running| match kind {
@@ -357,7 +349,6 @@ impl Drop for Place {
 }
 
 impl Site {
-    /// A session that this editor has open.
     pub(super) fn session(&self, id: &str) -> Result<Arc<Open>, Refused> {
         let sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         sessions.get(id).cloned().ok_or_else(|| Refused::not_open(id))

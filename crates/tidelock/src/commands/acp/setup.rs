@@ -16,25 +16,18 @@ use crate::client::{Client, path_segment};
 use crate::commands::session::{SESSIONS, path};
 use crate::start::Repeat;
 
-/// How many sessions are in a page of the list.
 const PAGE_SESSIONS: usize = 50;
-/// The agent that follows a script.
 const REHEARSAL: &str = "rehearsal";
 /// The agent that has a choice of models, if none is named.
 const MODEL: &str = "model";
-/// What can be chosen in a session.
 const AGENT_OPTION: &str = "agent";
 
-/// What an editor knows of what was said before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Past {
-    /// It is told.
     Told,
-    /// It has kept it.
     Known,
 }
 
-/// Opens a session.
 pub(super) fn new(site: &Arc<Site>, params: Value, client: &Client) -> Done {
     let request: SetUp = schema::read(params)?;
     let directory = directory(&request)?;
@@ -65,7 +58,6 @@ pub(super) fn new(site: &Arc<Site>, params: Value, client: &Client) -> Done {
     Ok((answer, Some(open)))
 }
 
-/// Opens a session that is there.
 pub(super) fn existing(site: &Arc<Site>, params: Value, past: Past, client: &Client) -> Done {
     let request: Existing = schema::read(params)?;
     let wanted = directory(&request.set_up)?;
@@ -104,7 +96,6 @@ pub(super) fn existing(site: &Arc<Site>, params: Value, past: Past, client: &Cli
     Ok((answer, Some(open)))
 }
 
-/// Sessions in which something was said, newest first.
 pub(super) fn list(params: Value, client: &Client) -> Done {
     let request: ListSessions = if params.is_null() {
         ListSessions::default()
@@ -174,7 +165,6 @@ pub(super) fn delete(site: &Arc<Site>, params: Value, client: &Client) -> Done {
     Ok((json!({}), None))
 }
 
-/// Chooses who answers from now on.
 pub(super) fn set_config_option(site: &Arc<Site>, params: Value, client: &Client) -> Done {
     let request: SetConfigOption = schema::read(params)?;
     site.session(&request.session_id)?;

@@ -13,7 +13,7 @@ use super::open::{Open, Shown};
 use super::refusal::Refused;
 use super::schema::ContentBlock;
 use super::serve::Site;
-use super::telling::Voice;
+use super::updates::Voice;
 use crate::client::Client;
 use crate::commands::job::local;
 use crate::commands::plan::{Attempt, PLANS, outcome_text, path as plan_path, post, short, summary};
@@ -25,10 +25,8 @@ use crate::units::format_count;
 
 /// Among how many of the newest turns the plan is looked for that is to be taken back.
 const TURNS_LOOKED_AT: usize = 100;
-/// How many paths are named.
 const PATHS_SHOWN: usize = 30;
 
-/// A command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Command {
     Diff,
@@ -56,7 +54,6 @@ const COMMANDS: [(Command, &str, &str); 4] = [
     ),
 ];
 
-/// The commands, as the editor is told of them.
 pub(super) fn available() -> Value {
     let commands: Vec<Value> = COMMANDS
         .iter()
@@ -113,7 +110,6 @@ impl Work<'_> {
         Ok(Some(plan).filter(has_work))
     }
 
-    /// Shows what is in a plan, and remembers that.
     fn show(&self, plan: &Plan) -> Result<String, Failure> {
         let found = changes::read(plan, &message(), self.client)?;
         drop(self.site.outbox.update(&self.open.id, &found.update));
@@ -234,7 +230,6 @@ impl Work<'_> {
     }
 }
 
-/// What to do with what was changed.
 pub(super) fn next_steps(numbers: &str, plan: &Plan) -> String {
     format!(
         "Changed in the sandbox: {numbers}. Your files haven't changed. `/apply` applies the changes, `/diff` shows them \
@@ -243,7 +238,6 @@ pub(super) fn next_steps(numbers: &str, plan: &Plan) -> String {
     )
 }
 
-/// What became of an attempt.
 fn told(outcome: &PlanOutcome, attempt: Attempt) -> String {
     let mut text = match (outcome.outcome, attempt) {
         (OutcomeKind::Conflicted, _) => {

@@ -16,10 +16,8 @@ pub(super) struct ToolCall {
     tool: String,
     title: String,
     arguments: Value,
-    /// The end of what it said.
     output: String,
     is_cut: bool,
-    /// How many characters of its output were taken in.
     heard: usize,
     state: CallState,
     news: News,
@@ -35,9 +33,7 @@ enum CallState {
 /// What the editor does not know yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum News {
-    /// That there is such a call.
     Call,
-    /// Something about it.
     Change,
     Nothing,
 }
@@ -178,7 +174,6 @@ impl ToolCall {
     }
 }
 
-/// What a tool wants to do, in one line.
 pub(super) fn title_of(tool: &str, subject: &str) -> String {
     match tool {
         "ask" | "" => subject.to_owned(),
@@ -186,7 +181,6 @@ pub(super) fn title_of(tool: &str, subject: &str) -> String {
     }
 }
 
-/// A text in the content of a call.
 pub(super) fn text_content(text: &str) -> Value {
     json!({ "type": "content", "content": { "type": "text", "text": text } })
 }
@@ -206,7 +200,6 @@ pub(super) fn kind(tool: &str) -> &'static str {
     }
 }
 
-/// An edit that says what it replaces by what.
 fn edit(tool: &str, arguments: &Value, root: &Path) -> Option<Value> {
     if tool != "edit" {
         return None;

@@ -19,33 +19,28 @@ use super::refusal::Refused;
 use super::serve::{Site, note};
 use super::setup::{config_options, forget};
 use super::slash::next_steps;
-use super::telling::{Telling, Voice, chunk};
+use super::updates::{TurnUpdates, Voice, chunk};
 use crate::client::{Client, ClientError, Ended, Interrupts, PATIENCE, Probe, StreamEnd};
 use crate::commands::plan::path as plan_path;
 use crate::commands::session::attach::{turns_after, turns_path};
 use crate::commands::session::follow::{follow, has_crashed};
-use crate::commands::session::tell;
+use crate::commands::session::printer;
 use crate::commands::session::{path, turn_path};
 use crate::error::{Exit, Failure};
 
 /// How long to wait before looking for a daemon again. Nobody tells when somebody else starts one.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(2);
 
-/// Where to begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Beginning {
     /// Nothing was said yet.
     Nothing,
-    /// With all that was said.
     All,
-    /// With what is said from now on.
     Now,
 }
 
-/// Why the watching ends.
 #[derive(Debug)]
 enum Over {
-    /// The session is closed here, or the editor has gone.
     Closed,
     Failed(Failure),
 }
@@ -69,7 +64,6 @@ impl From<ClientError> for Over {
     }
 }
 
-/// Begins to watch a session that was opened.
 pub(super) fn start(site: &Arc<Site>, open: &Arc<Open>, beginning: Beginning) -> io::Result<()> {
     let client = Client::new(&site.context)?;
     let mut watcher = Watcher {
@@ -105,12 +99,9 @@ struct Watcher {
     site: Arc<Site>,
     open: Arc<Open>,
     client: Client,
-    /// The newest turn that was told.
     newest: Option<String>,
-    /// What the editor was told last.
     title: Option<String>,
     agent: Option<String>,
-    /// The last moment of the session that was seen.
     place: String,
     /// Since when no daemon was there for prompts that wait.
     silent_since: Option<Instant>,
@@ -258,7 +249,6 @@ impl Watcher {
         Ok(())
     }
 
-    /// Tells a turn to its end.
     fn tell(&mut self, id: &str, earlier: Earlier, is_last: bool) -> Result<(), Over> {
         let before = self.turn(id)?;
         let is_ours = self.open.is_ours(id);
@@ -269,12 +259,12 @@ impl Watcher {
         if !is_ours && earlier == Earlier::Told {
             self.update(&chunk(Voice::User, &format!("{id}-prompt"), &prompt_of(&before)))?;
         }
-        let mut telling = Telling::new(id, self.open.root.clone());
+        let mut updates = TurnUpdates::new(id, self.open.root.clone());
         loop {
             let mut ear = Ear {
                 site: &self.site,
                 open: &self.open,
-                telling: &mut telling,
+                updates: &mut updates,
                 goal: before.last_sequence,
                 earlier,
                 replay: if is_last && !was_over {
@@ -283,9 +273,9 @@ impl Watcher {
                     ReplayEnds::Later
                 },
             };
-            let which = (self.open.id.as_str(), id);
             let interrupts = &mut Interrupts::default();
-            match follow(&self.client, which, tell::Beginning::Start, interrupts, &mut ear) {
+            let beginning = printer::Beginning::Start;
+            match follow(&self.client, &self.open.id, id, beginning, interrupts, &mut ear) {
                 Ok(Ended::Over { .. }) => break,
                 Ok(Ended::NobodyReads | Ended::LeftAlone) => return Err(Over::Closed),
                 // Others have taken all the room that there is for readers.
@@ -320,7 +310,7 @@ impl Watcher {
                 // Whoever comes back is shown what waits, whichever turn it is from.
                 let plan = self.session()?.plan;
                 self.tell_changes(&turn.id, plan.as_deref())?;
-            } else if is_last && telling.has_changes() {
+            } else if is_last && updates.has_changes() {
                 self.tell_changes(&turn.id, turn.plan.as_deref())?;
             }
         }

@@ -4,14 +4,12 @@ use protocol::{
     ContextAnswer, ContextFragment, ContextIndex, ContextIndexState, ContextLeftOut, ContextStrategy,
 };
 
-use super::words::{depth, grouped, state, summary, took};
+use super::text::{depth, grouped, state, summary, took};
 use crate::output::{Cell, Palette, Tone, fields, list};
 use crate::printable::{cut, one_line};
 use crate::units::format_count;
 
-/// How much of a reason is shown.
 const WHY_CHARACTERS: usize = 100;
-/// How much of the name of a definition is shown.
 const SYMBOL_CHARACTERS: usize = 40;
 
 pub(super) fn explained(palette: Palette, answer: &ContextAnswer) -> String {

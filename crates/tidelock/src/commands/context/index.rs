@@ -4,19 +4,18 @@ use std::path::Path;
 
 use protocol::{ChangeContextIndex, ContextIndex, ContextIndexList, ContextIndexRemoved, ContextIndexState};
 
-use super::words::grouped;
+use super::text::grouped;
 use crate::cli::{IndexArguments, IndexCommand};
 use crate::client::Client;
 use crate::commands::job::age;
 use crate::error::{Exit, Failure};
 use crate::output::{Cell, Palette, Report, Tone, list as list_of};
 use crate::paths;
-use crate::printable::{cut, printable};
+use crate::printable::{Answer, cut};
 use crate::start::Repeat;
 use crate::units::{format_bytes, format_duration};
 
 const INDEXES: &str = "/v1/context/indexes";
-/// How much of a reason is shown.
 const WHY_CHARACTERS: usize = 100;
 
 pub(in crate::commands) fn run(command: &IndexCommand, client: &Client) -> Result<Report, Failure> {
@@ -28,9 +27,8 @@ pub(in crate::commands) fn run(command: &IndexCommand, client: &Client) -> Resul
 }
 
 fn list(client: &Client) -> Result<Report, Failure> {
-    let answer = client.fetch(INDEXES)?;
-    let list: ContextIndexList = printable(&answer)?;
-    Ok(Report::success(answer, rows(client.palette(), &list.indexes)))
+    let list: Answer<ContextIndexList> = client.fetch(INDEXES)?;
+    Ok(Report::shown(rows(client.palette(), &list.indexes), list))
 }
 
 fn rows(palette: Palette, indexes: &[ContextIndex]) -> String {
@@ -68,31 +66,29 @@ fn rebuild(arguments: &IndexArguments, client: &Client) -> Result<Report, Failur
     let change = ChangeContextIndex {
         directory: paths::directory(named(arguments))?,
     };
-    let answer = client.ask(Repeat::Harmless, |client| {
+    let index: Answer<ContextIndex> = client.ask(Repeat::Harmless, |client| {
         client.post(&format!("{INDEXES}/rebuild"), Some(&change))
     })?;
-    let index: ContextIndex = printable(&answer)?;
     let text = format!(
         "Rebuilding the index of {}. `tidelock index list` shows the progress.\n",
         index.root
     );
-    Ok(Report::success(answer, text))
+    Ok(Report::shown(text, index))
 }
 
 fn remove(arguments: &IndexArguments, client: &Client) -> Result<Report, Failure> {
     let change = ChangeContextIndex {
         directory: even_if_gone(named(arguments))?,
     };
-    let answer = client.ask(Repeat::Harmless, |client| {
+    let removed: Answer<ContextIndexRemoved> = client.ask(Repeat::Harmless, |client| {
         client.post(&format!("{INDEXES}/remove"), Some(&change))
     })?;
-    let removed: ContextIndexRemoved = printable(&answer)?;
     let text = if removed.removed {
         format!("Removed the index of {}.\n", removed.root)
     } else {
         format!("There was no index of {}.\n", removed.root)
     };
-    Ok(Report::success(answer, text))
+    Ok(Report::shown(text, removed))
 }
 
 fn named(arguments: &IndexArguments) -> &Path {

@@ -80,13 +80,13 @@ fn judge(
     );
     let warning =
         |what: String| Check::warning(joining.check, format!("{joined}, but {what}"), again.as_str());
-    match (Told::of(entry), address) {
-        (Told::Nothing, _) => warning("the entry has neither a command nor an address".to_owned()),
-        (Told::Address(url), Some(address)) if url != format!("http://{address}/mcp") => {
+    match (EntryTarget::of(entry), address) {
+        (EntryTarget::Nothing, _) => warning("the entry has neither a command nor an address".to_owned()),
+        (EntryTarget::Address(url), Some(address)) if url != format!("http://{address}/mcp") => {
             warning(format!("the daemon is at http://{address}/mcp, not at {url}"))
         }
-        (Told::Address(url), _) => Check::ok(joining.check, format!("{joined}, over {url}")),
-        (Told::Command(command), _) => match surroundings.program_of(command) {
+        (EntryTarget::Address(url), _) => Check::ok(joining.check, format!("{joined}, over {url}")),
+        (EntryTarget::Command(command), _) => match surroundings.program_of(command) {
             None => warning(format!("its command `{}` doesn't exist", command.escape_debug())),
             Some(program) if !surroundings.is_this(&program) => warning(format!(
                 "it starts {}, which is a different program",
@@ -99,15 +99,15 @@ fn judge(
 
 /// How a client was told to reach us.
 #[derive(Debug, PartialEq, Eq)]
-enum Told<'a> {
+enum EntryTarget<'a> {
     Command(&'a str),
     Address(&'a str),
     Nothing,
 }
 
-impl Told<'_> {
+impl EntryTarget<'_> {
     /// Every client has a word of its own for it.
-    fn of(entry: &Value) -> Told<'_> {
+    fn of(entry: &Value) -> EntryTarget<'_> {
         let command = ["command", "cmd"].iter().find_map(|name| entry.get(name));
         let word = command.and_then(|command| command.as_str().or_else(|| command.get(0)?.as_str()));
         let url = || {
@@ -116,9 +116,9 @@ impl Told<'_> {
                 .find_map(|name| entry.get(name)?.as_str())
         };
         match (word, url()) {
-            (Some(command), _) => Told::Command(command),
-            (None, Some(url)) => Told::Address(url),
-            (None, None) => Told::Nothing,
+            (Some(command), _) => EntryTarget::Command(command),
+            (None, Some(url)) => EntryTarget::Address(url),
+            (None, None) => EntryTarget::Nothing,
         }
     }
 }
@@ -150,17 +150,20 @@ mod tests {
     #[test]
     fn every_way_to_say_it_is_understood() {
         for (entry, expected) in [
-            (json!({ "command": "a", "args": ["mcp"] }), Told::Command("a")),
-            (json!({ "command": ["a", "mcp"] }), Told::Command("a")),
-            (json!({ "cmd": "a" }), Told::Command("a")),
-            (json!({ "url": "u" }), Told::Address("u")),
-            (json!({ "httpUrl": "u" }), Told::Address("u")),
-            (json!({ "serverUrl": "u" }), Told::Address("u")),
-            (json!({ "uri": "u", "command": [] }), Told::Address("u")),
-            (json!({ "command": 1 }), Told::Nothing),
-            (json!("x"), Told::Nothing),
+            (
+                json!({ "command": "a", "args": ["mcp"] }),
+                EntryTarget::Command("a"),
+            ),
+            (json!({ "command": ["a", "mcp"] }), EntryTarget::Command("a")),
+            (json!({ "cmd": "a" }), EntryTarget::Command("a")),
+            (json!({ "url": "u" }), EntryTarget::Address("u")),
+            (json!({ "httpUrl": "u" }), EntryTarget::Address("u")),
+            (json!({ "serverUrl": "u" }), EntryTarget::Address("u")),
+            (json!({ "uri": "u", "command": [] }), EntryTarget::Address("u")),
+            (json!({ "command": 1 }), EntryTarget::Nothing),
+            (json!("x"), EntryTarget::Nothing),
         ] {
-            assert_eq!(Told::of(&entry), expected, "{entry}");
+            assert_eq!(EntryTarget::of(&entry), expected, "{entry}");
         }
     }
 }

@@ -17,7 +17,6 @@ use crate::units::format_count;
 /// How many files and directories are looked at for their languages. A glance is enough: what a directory is written
 /// in shows in its first files.
 const GLANCE: usize = 2000;
-/// How deep it goes.
 const DEPTH: usize = 4;
 /// Directories that others have written.
 const FOREIGN: [&str; 6] = ["target", "node_modules", "vendor", "dist", "build", "__pycache__"];
@@ -49,12 +48,10 @@ const LANGUAGES: [(&str, &[&str]); 22] = [
     ("zig", &["zig"]),
 ];
 
-/// What there is to say about language servers.
 pub(super) struct Section {
     pub(super) check: Check,
     /// A part of the report for people; empty if there is nothing to add.
     pub(super) text: String,
-    /// The same for programs.
     pub(super) value: Value,
 }
 

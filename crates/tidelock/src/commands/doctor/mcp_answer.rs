@@ -19,7 +19,6 @@ const LINE_LIMIT_BYTES: u64 = 4 << 20;
 const LINES_AHEAD: usize = 16;
 const PROTOCOL: &str = "2025-11-25";
 
-/// What it said.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Answer {
     pub(super) protocol: String,
@@ -42,7 +41,6 @@ pub(super) enum AskError {
     NotUnderstood,
 }
 
-/// A process that is ended when it is let go.
 struct Asked(Child);
 
 impl Drop for Asked {

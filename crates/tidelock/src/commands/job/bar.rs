@@ -8,9 +8,7 @@ use protocol::JobProgress;
 use crate::output::{self, Format};
 use crate::printable::cut;
 
-/// How often the line is written anew at most.
 const REFRESH: Duration = Duration::from_millis(100);
-/// How wide the bar itself is, in characters.
 const WIDTH: u64 = 24;
 /// How wide a terminal is that does not say so.
 const USUAL_COLUMNS: usize = 80;

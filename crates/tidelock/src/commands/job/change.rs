@@ -11,7 +11,7 @@ use crate::client::{Client, whole_ms};
 use crate::commands::ids::JOB;
 use crate::error::Failure;
 use crate::output::Report;
-use crate::printable::printable;
+use crate::printable::{Answer, printable};
 use crate::start::Repeat;
 use crate::units::{format_bytes, format_count};
 
@@ -40,11 +40,10 @@ pub(super) fn collect(arguments: &GcArguments, client: &Client) -> Result<Report
         older_than_ms: Some(whole_ms(arguments.older_than)),
         keep_newest: Some(arguments.keep),
     };
-    let answer = client.ask(Repeat::Harmless, |client| {
+    let collected: Answer<JobsCollected> = client.ask(Repeat::Harmless, |client| {
         client.post_and_wait(&format!("{JOBS}/gc"), Some(&request))
     })?;
-    let collected: JobsCollected = printable(&answer)?;
-    Ok(Report::success(answer, collected_text(&collected)))
+    Ok(Report::shown(collected_text(&collected), collected))
 }
 
 fn collected_text(collected: &JobsCollected) -> String {

@@ -4,19 +4,16 @@
 //! control characters beyond ASCII, and hand out the parameters of a color as numbers, which can't be written back as they were.
 //! They also let a sequence without an end swallow the lines after it.
 
-/// Where in a sequence the last piece ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Within {
     /// In none.
     #[default]
     Text,
-    /// Behind the escape character.
     Escape,
     /// In a sequence such as that of a colour, which ends with a letter.
     Control,
     /// In a text for the terminal, such as a title or the address of a link, which ends with a bell or a terminator.
     Message,
-    /// Behind an escape character in such a text.
     MessageEscape,
     /// Behind the first byte of a sequence that has one more, such as the choice of a character set.
     Charset,
@@ -24,7 +21,6 @@ enum Within {
     Lead,
 }
 
-/// What is left in a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::commands) enum Kept {
     /// No sequence; everything else stays as it is, byte for byte.
@@ -43,12 +39,10 @@ const LEAD: u8 = 0xc2;
 /// A colour is shorter; what is longer is none.
 const COLOUR_LIMIT_BYTES: usize = 64;
 
-/// What remains of a text without escape sequences.
 #[derive(Debug, Default)]
 pub(in crate::commands) struct Stripper {
     within: Within,
     kept: Kept,
-    /// The parameters of the sequence that may be a colour.
     parameters: Vec<u8>,
 }
 
@@ -60,7 +54,6 @@ impl Stripper {
         }
     }
 
-    /// Takes a piece, and returns what is left of it.
     pub(in crate::commands) fn strip(&mut self, piece: &[u8]) -> Vec<u8> {
         let mut kept = Vec::with_capacity(piece.len());
         for &byte in piece {
@@ -118,7 +111,6 @@ impl Stripper {
         kept
     }
 
-    /// A byte outside of sequences.
     fn text(&self, byte: u8, kept: &mut Vec<u8>) -> Within {
         match (self.kept, byte) {
             (_, ESCAPE) => return Within::Escape,

@@ -10,30 +10,38 @@ use crate::client::{Client, ClientError, Ended, Follower, Interrupts};
 use crate::error::{Exit, Failure, UNREACHABLE, chain};
 use protocol::sse::ServerEvent;
 
-/// Something that a job says.
 #[derive(Debug)]
-pub(in crate::commands) enum Said {
+pub(in crate::commands) enum JobMessage {
     Output(JobOutput),
     Progress(JobProgress),
-    /// What it waits for before it can run.
     Waiting(String),
     /// What came up to here has expired, or what came after it was lost and follows again.
     Resync(u64),
     End(Box<Job>),
 }
 
-/// Who is told.
 pub(in crate::commands) trait Listener {
-    fn hear(&mut self, said: &Said) -> io::Result<()>;
+    fn hear(&mut self, said: &JobMessage) -> io::Result<()>;
     /// Something that is not said by the job, for people.
     fn note(&mut self, text: &str);
 }
 
-/// Follows a job from a place on, on one channel or on all. The first Ctrl-C cancels the job, the second one leaves it
-/// alone.
+/// Follows a job from its beginning. The first Ctrl-C cancels the job, the second one detaches from it.
 pub(in crate::commands) fn follow(
     client: &Client,
-    (id, after, channel): (&str, u64, Option<&str>),
+    id: &str,
+    interrupts: &mut Interrupts,
+    listener: &mut dyn Listener,
+) -> Result<Ended<Box<Job>>, Failure> {
+    follow_from(client, id, 0, None, interrupts, listener)
+}
+
+/// The same after a piece of output, on one channel or on all.
+pub(super) fn follow_from(
+    client: &Client,
+    id: &str,
+    after: u64,
+    channel: Option<&str>,
     interrupts: &mut Interrupts,
     listener: &mut dyn Listener,
 ) -> Result<Ended<Box<Job>>, Failure> {
@@ -58,7 +66,7 @@ impl Follower for Following<'_> {
         };
         self.listener.hear(&said)?;
         Ok(match said {
-            Said::End(job) => Some(job),
+            JobMessage::End(job) => Some(job),
             _ => None,
         })
     }
@@ -136,20 +144,20 @@ impl Follower for Following<'_> {
 }
 
 /// An event in our words; nothing if a newer daemon says something that we have not heard of.
-fn understand(event: &ServerEvent) -> Option<Said> {
+fn understand(event: &ServerEvent) -> Option<JobMessage> {
     let data = event.data.as_str();
     match event.kind.as_str() {
-        "output" => serde_json::from_str(data).ok().map(Said::Output),
-        "progress" => serde_json::from_str(data).ok().map(Said::Progress),
+        "output" => serde_json::from_str(data).ok().map(JobMessage::Output),
+        "progress" => serde_json::from_str(data).ok().map(JobMessage::Progress),
         "waiting" => {
             let waiting: JobWaiting = serde_json::from_str(data).ok()?;
-            Some(Said::Waiting(waiting.waiting_for))
+            Some(JobMessage::Waiting(waiting.waiting_for))
         }
         "resync" => {
             let resync: Resync = serde_json::from_str(data).ok()?;
-            Some(Said::Resync(resync.after))
+            Some(JobMessage::Resync(resync.after))
         }
-        "end" => serde_json::from_str(data).ok().map(Said::End),
+        "end" => serde_json::from_str(data).ok().map(JobMessage::End),
         _ => None,
     }
 }

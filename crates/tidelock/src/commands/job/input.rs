@@ -27,7 +27,6 @@ use crate::error::{Exit, Failure, chain};
 /// How long the daemon may take to say how much was read, once the job has ended.
 const LAST_WORD: Duration = Duration::from_secs(2);
 
-/// Where the input of a command comes from.
 #[derive(Debug)]
 pub(in crate::commands) enum Source {
     /// It is read from a place on, and that place is moved when it is known how much was read.
@@ -63,25 +62,22 @@ impl Source {
     }
 }
 
-/// How far the input is.
 #[derive(Debug, Default)]
 struct Progress {
-    /// How much the command has read.
     taken: u64,
-    /// How much of that was taken out of a pipe.
     removed: u64,
     /// Whether it will read no more.
     is_over: bool,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
+struct WatchedProgress {
     /// Guards how far the input is; held only to look.
     progress: Mutex<Progress>,
     moved: Condvar, // tidy: the two threads of a client wait for each other
 }
 
-impl Shared {
+impl WatchedProgress {
     fn progress(&self) -> MutexGuard<'_, Progress> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -105,13 +101,13 @@ impl Shared {
 /// An input that is being sent. What sends it ends with this process.
 #[derive(Debug)]
 pub(in crate::commands) struct Feeding {
-    shared: Arc<Shared>,
-    place: Place,
+    shared: Arc<WatchedProgress>,
+    place: SourceRest,
 }
 
 /// What is left to be done with the source at the end.
 #[derive(Debug)]
-enum Place {
+enum SourceRest {
     /// It is moved to behind what was read.
     File(File, u64),
     /// What was read is taken out.
@@ -120,7 +116,6 @@ enum Place {
 }
 
 impl Feeding {
-    /// Begins to send the input of a job.
     pub(in crate::commands) fn start(client: &Client, id: &str, source: Source) -> Result<Feeding, Failure> {
         let connection = client
             .upgrade(&path(id, "/input"), INPUT_PROTOCOL, &[])
@@ -131,11 +126,11 @@ impl Feeding {
                 ))
             })?;
         let no_means = |error: io::Error| Failure::new(Exit::Failed, "no_resources", error.to_string());
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(WatchedProgress::default());
         let place = match &source {
-            Source::File { file, start } => Place::File(file.try_clone().map_err(no_means)?, *start),
-            Source::Pipe(_) => Place::Pipe,
-            Source::Other(_) => Place::Other,
+            Source::File { file, start } => SourceRest::File(file.try_clone().map_err(no_means)?, *start),
+            Source::Pipe(_) => SourceRest::Pipe,
+            Source::Other(_) => SourceRest::Other,
         };
         let (told, hearing) = (Arc::clone(&shared), connection.try_clone().map_err(no_means)?);
         thread::spawn(move || hear(hearing, &told));
@@ -151,11 +146,11 @@ impl Feeding {
 
     /// The job has ended: what it did not read is left for others.
     pub(in crate::commands) fn finish(self) {
-        let is_pipe = matches!(self.place, Place::Pipe);
+        let is_pipe = matches!(self.place, SourceRest::Pipe);
         self.shared.wait(Some(LAST_WORD), |progress| {
             progress.is_over && (!is_pipe || progress.removed >= progress.taken)
         });
-        if let Place::File(file, start) = &self.place {
+        if let SourceRest::File(file, start) = &self.place {
             let taken = self.shared.progress().taken;
             // A file that cannot be moved in is not one that somebody else reads on in.
             let _ = seek(file, SeekFrom::Start(start + taken));
@@ -163,8 +158,7 @@ impl Feeding {
     }
 }
 
-/// Takes in how much was read.
-fn hear(mut connection: UnixStream, shared: &Shared) {
+fn hear(mut connection: UnixStream, shared: &WatchedProgress) {
     let mut frame = [0; 9];
     while connection.read_exact(&mut frame).is_ok() {
         let mut number = [0; 8];
@@ -177,7 +171,7 @@ fn hear(mut connection: UnixStream, shared: &Shared) {
     shared.change(|progress| progress.is_over = true);
 }
 
-fn send(source: Source, mut connection: &UnixStream, shared: &Shared) -> io::Result<()> {
+fn send(source: Source, mut connection: &UnixStream, shared: &WatchedProgress) -> io::Result<()> {
     let mut piece = vec![0; INPUT_PIECE_BYTES];
     connection.write_all(&[INPUT_HELLO, 0, 0, 0, 0])?;
     match source {
@@ -206,7 +200,12 @@ fn send(source: Source, mut connection: &UnixStream, shared: &Shared) -> io::Res
 }
 
 /// Sends a pipe piece by piece, and takes out of it what was read. The next piece is looked at when the last one was read.
-fn copy_pipe(mut pipe: File, connection: &UnixStream, shared: &Shared, piece: &mut [u8]) -> io::Result<()> {
+fn copy_pipe(
+    mut pipe: File,
+    connection: &UnixStream,
+    shared: &WatchedProgress,
+    piece: &mut [u8],
+) -> io::Result<()> {
     let (copy, copied) = pipe_with(PipeFlags::CLOEXEC)?;
     let (mut copy, mut sent) = (File::from(copy), 0);
     loop {

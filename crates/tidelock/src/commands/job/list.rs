@@ -15,9 +15,7 @@ use crate::output::{Cell, Palette, Report, Tone, list as list_of};
 use crate::printable::{cut, printable};
 use crate::units::format_duration;
 
-/// How much of a title is shown.
 const TITLE_CHARACTERS: usize = 60;
-/// How much is said behind it.
 const NOTE_CHARACTERS: usize = 60;
 
 pub(super) fn list(arguments: &ListArguments, client: &Client) -> Result<Report, Failure> {
@@ -104,7 +102,6 @@ pub(super) fn attempts(job: &Job) -> String {
     }
 }
 
-/// What there is to say besides.
 fn note(job: &Job) -> String {
     match job.state {
         JobState::Queued => {

@@ -6,9 +6,9 @@ use std::time::Duration;
 use protocol::{Job, JobOutput};
 use serde_json::{Value, json};
 
-use super::follow::follow;
+use super::follow::follow_from;
 use super::path;
-use super::tell::{Escapes, Teller};
+use super::printer::{Escapes, OutputPrinter};
 use crate::cli::{LogsArguments, Reach};
 use crate::client::{Client, ClientError, Ended, Interrupts};
 use crate::commands::ids::JOB;
@@ -27,19 +27,19 @@ pub(super) fn logs(arguments: &LogsArguments, client: &Client) -> Result<Report,
     let answer = client.fetch(&path(&id, ""))?;
     let mut job: Job = printable(&answer)?;
     let channel = arguments.channel.map(|channel| channel.name());
-    let mut teller = Teller::new(client.format(), Escapes::for_here(), arguments.stamps());
+    let mut printer = OutputPrinter::new(client.format(), Escapes::for_here(), arguments.stamps());
     match arguments.reach() {
-        Reach::Past => past(client, (&id, arguments.after, channel), &mut teller)?,
+        Reach::Past => past(client, &id, arguments.after, channel, &mut printer)?,
         Reach::Follow => {
-            let what = (id.as_str(), arguments.after, channel);
+            let interrupts = &mut Interrupts::default();
             // Whoever reads no more has seen enough, and how the job ended is for `wait` to say.
-            match follow(client, what, &mut Interrupts::default(), &mut teller)? {
+            match follow_from(client, &id, arguments.after, channel, interrupts, &mut printer)? {
                 Ended::Over { end, .. } => job = printable(&json!(end))?,
                 Ended::LeftAlone | Ended::NobodyReads => {}
             }
         }
     }
-    drop(teller);
+    drop(printer);
     match &job.output_lost {
         None => Ok(Report::already_told()),
         Some(why) => Err(Failure::new(
@@ -51,11 +51,12 @@ pub(super) fn logs(arguments: &LogsArguments, client: &Client) -> Result<Report,
     }
 }
 
-/// What is there now.
 fn past(
     client: &Client,
-    (id, after, channel): (&str, u64, Option<&str>),
-    teller: &mut Teller,
+    id: &str,
+    after: u64,
+    channel: Option<&str>,
+    printer: &mut OutputPrinter,
 ) -> Result<(), Failure> {
     let channel = channel.map_or_else(String::new, |channel| format!("&channel={channel}"));
     let path = path(id, &format!("/logs?follow=false&after={after}{channel}"));
@@ -70,7 +71,7 @@ fn past(
             }
             line.extend_from_slice(part);
             if line.ends_with(b"\n") {
-                tell(&line, teller)?;
+                tell(&line, printer)?;
                 line.clear();
             }
         }
@@ -82,11 +83,11 @@ fn past(
     }
 }
 
-fn tell(line: &[u8], teller: &mut Teller) -> io::Result<()> {
+fn tell(line: &[u8], printer: &mut OutputPrinter) -> io::Result<()> {
     let value: Value = serde_json::from_slice(line)?;
     if let Some(after) = value["resync"]["after"].as_u64() {
-        return teller.resync(after);
+        return printer.resync(after);
     }
     let output: JobOutput = serde_json::from_value(value)?;
-    teller.output(&output)
+    printer.output(&output)
 }

@@ -10,7 +10,6 @@ use crate::printable::printable;
 
 /// What a shell says for a command that ended by a signal: this, and its number.
 const BY_SIGNAL: i32 = 128;
-/// What a command ends with that somebody interrupted.
 pub(in crate::commands) const INTERRUPTED: u8 = 130;
 
 /// How this process ends after a job whose output was told. Nothing is added if the command decided by itself how to end.
@@ -72,7 +71,6 @@ fn complaint(job: &Job) -> Failure {
         .advise(format!("`tidelock job show {}` shows what happened", job.id))
 }
 
-/// How a job is, in one line without its name.
 pub(in crate::commands) fn ended_text(job: &Job) -> String {
     let text = state_text(job);
     match &job.output_lost {
@@ -126,7 +124,6 @@ pub(in crate::commands) mod tests {
 
     use super::*;
 
-    /// A job of which little is known.
     pub(in crate::commands) fn job(state: JobState) -> Job {
         Job {
             id: "job_01JCZ8T6V8Y3N5K2M4Q7R9S1TX".to_owned(),

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use super::follow::follow;
 use super::input::{Feeding, Source};
 use super::outcome;
+use super::printer::{Escapes, OutputPrinter};
 use super::submission::{self, Submission, environment_here};
-use super::tell::{Escapes, Teller};
 use super::{JOBS, path};
 use crate::cli::{RetryArguments, RunArguments, Stamps, Stay};
 use crate::client::{Client, Ended, Interrupts};
@@ -36,7 +36,7 @@ pub(super) fn run(arguments: &RunArguments, client: &Client) -> Result<Report, F
     };
     let answer = client.ask(repeat, |client| send(client, &request))?;
     // The command has been given a terminal only if there is one here.
-    stay(arguments.stay(), answer, (Escapes::Keep, source), client).map(|report| with_notes(report, notes))
+    stay(arguments.stay(), answer, Escapes::Keep, source, client).map(|report| with_notes(report, notes))
 }
 
 pub(super) fn retry(arguments: &RetryArguments, client: &Client) -> Result<Report, Failure> {
@@ -49,8 +49,7 @@ pub(super) fn retry(arguments: &RetryArguments, client: &Client) -> Result<Repor
     let answer = client.ask(Repeat::Harmful, |client| {
         client.post(&path(&id, "/retry"), Some(&again))
     })?;
-    let escapes = Escapes::for_here();
-    stay(arguments.stay(), answer, (escapes, None), client)
+    stay(arguments.stay(), answer, Escapes::for_here(), None, client)
 }
 
 fn send(client: &Client, request: &SubmitJob) -> Result<Value, crate::client::ClientError> {
@@ -61,13 +60,14 @@ fn send(client: &Client, request: &SubmitJob) -> Result<Value, crate::client::Cl
 fn stay(
     stay: Stay,
     answer: Value,
-    (escapes, source): (Escapes, Option<Source>),
+    escapes: Escapes,
+    source: Option<Source>,
     client: &Client,
 ) -> Result<Report, Failure> {
     let submitted: JobSubmitted = printable(&answer)?;
     match stay {
         Stay::Submitted => Ok(report(&answer, &submitted)),
-        Stay::Ended => to_the_end(&answer, &submitted.job, (escapes, source), client),
+        Stay::Ended => to_the_end(&answer, &submitted.job, escapes, source, client),
     }
 }
 
@@ -89,7 +89,8 @@ fn report(answer: &Value, submitted: &JobSubmitted) -> Report {
 fn to_the_end(
     answer: &Value,
     job: &Job,
-    (escapes, source): (Escapes, Option<Source>),
+    escapes: Escapes,
+    source: Option<Source>,
     client: &Client,
 ) -> Result<Report, Failure> {
     let mut interrupts = catch_interrupts(client, &job.id)?;
@@ -103,9 +104,9 @@ fn to_the_end(
     let feeding = source
         .map(|source| Feeding::start(client, &job.id, source))
         .transpose()?;
-    let mut teller = Teller::new(client.format(), escapes, Stamps::None);
-    let ended = follow(client, (&job.id, 0, None), &mut interrupts, &mut teller)?;
-    drop(teller);
+    let mut printer = OutputPrinter::new(client.format(), escapes, Stamps::None);
+    let ended = follow(client, &job.id, &mut interrupts, &mut printer)?;
+    drop(printer);
     if let (Some(feeding), Ended::Over { .. }) = (feeding, &ended) {
         feeding.finish();
     }
@@ -131,7 +132,6 @@ fn to_the_end(
     }
 }
 
-/// From now on Ctrl-C is for whoever follows the job.
 pub(in crate::commands) fn catch_interrupts(client: &Client, id: &str) -> Result<Interrupts, Failure> {
     client.catch_interrupts().map_err(|error| {
         let message = format!("can't listen for Ctrl-C: {error}");

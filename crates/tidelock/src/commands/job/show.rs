@@ -17,7 +17,6 @@ use crate::output::{Cell, Palette, Report, Tone, fields, table};
 use crate::printable::{cut, one_line, printable};
 use crate::units::{format_bytes, format_duration};
 
-/// How much of a text stands in a field.
 const TEXT_CHARACTERS: usize = 300;
 
 pub(super) fn show(wanted: &str, client: &Client) -> Result<Report, Failure> {
@@ -38,7 +37,6 @@ fn with_history(mut job: Value, mut history: Value) -> Value {
     job
 }
 
-/// A job in fields.
 pub(super) fn describe(palette: Palette, job: &Job) -> String {
     let duration = |ms: u64| format_duration(Duration::from_millis(ms));
     let text = |text: &str| Cell::new(cut(text, TEXT_CHARACTERS));
@@ -115,7 +113,6 @@ pub(super) fn describe(palette: Palette, job: &Job) -> String {
     fields(palette, pairs)
 }
 
-/// Why it is as it is.
 fn why(job: &Job) -> Option<Cell> {
     let text = match (&job.cancel, job.state) {
         (Some(cancel), protocol::JobState::Running) => {

@@ -19,12 +19,10 @@ use crate::paths;
 /// encoding that takes a third more, together with the environment.
 const STDIN_LIMIT_BYTES: usize = 512 * 1024;
 
-/// What a command hardly works without.
 const KEPT: [&str; 8] = [
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TERM", "TMPDIR",
 ];
 
-/// A request, and what people should know about it.
 #[derive(Debug)]
 pub(super) struct Submission {
     pub(super) request: SubmitJob,

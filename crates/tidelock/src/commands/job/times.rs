@@ -14,7 +14,6 @@ pub(in crate::commands) fn age(written: &str) -> Option<Duration> {
     Some(now.saturating_sub(since_epoch(written)?))
 }
 
-/// How long it was from one moment to another.
 pub(in crate::commands) fn between(earlier: &str, later: &str) -> Option<Duration> {
     since_epoch(later)?.checked_sub(since_epoch(earlier)?)
 }

@@ -17,11 +17,9 @@ use crate::units::format_duration;
 
 /// How long the daemon is asked to wait at a time. It waits for at most a minute.
 const ROUND: Duration = Duration::from_secs(30);
-/// How much longer its answer may take.
 const GRACE: Duration = Duration::from_secs(10);
 /// How long nobody may answer: long enough for a daemon to end and another one to start.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How long to wait before looking for the daemon again.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(250);
 
 pub(super) fn run(arguments: &WaitArguments, client: &Client) -> Result<Report, Failure> {

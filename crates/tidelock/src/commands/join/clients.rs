@@ -18,7 +18,7 @@ pub(crate) struct Client {
     /// Programs of which one on the PATH means that it is here.
     pub(super) programs: &'static [&'static str],
     /// The user's configuration: the first of these that is there, or else the first.
-    pub(super) user: &'static [Place],
+    pub(super) user: &'static [UserFile],
     /// A project's, below its root.
     pub(super) project: &'static [&'static str],
     pub(super) format: Format,
@@ -35,7 +35,7 @@ pub(crate) struct Client {
 
 /// A file of the user.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct UserFile {
     pub(super) base: Base,
     pub(super) path: &'static str,
 }
@@ -70,15 +70,15 @@ pub(super) struct Program {
     pub(super) passed: Vec<String>,
 }
 
-const fn home(path: &'static str) -> Place {
-    Place {
+const fn home(path: &'static str) -> UserFile {
+    UserFile {
         base: Base::Home,
         path,
     }
 }
 
-const fn config(path: &'static str) -> Place {
-    Place {
+const fn config(path: &'static str) -> UserFile {
+    UserFile {
         base: Base::Config,
         path,
     }
@@ -93,7 +93,7 @@ pub(crate) const CLIENTS: &[Client] = &[
         check: "client_claude",
         title: "Claude Code",
         programs: &["claude"],
-        user: &[Place {
+        user: &[UserFile {
             base: Base::Variable("CLAUDE_CONFIG_DIR", ""),
             path: ".claude.json",
         }],
@@ -112,7 +112,7 @@ pub(crate) const CLIENTS: &[Client] = &[
         check: "client_codex",
         title: "Codex",
         programs: &["codex"],
-        user: &[Place {
+        user: &[UserFile {
             base: Base::Variable("CODEX_HOME", ".codex"),
             path: "config.toml",
         }],

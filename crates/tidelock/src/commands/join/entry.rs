@@ -2,7 +2,6 @@
 
 use serde_json::{Map, Value};
 
-/// The fields of an entry, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Entry(pub(crate) Vec<(&'static str, Field)>);
 
@@ -16,7 +15,6 @@ pub(crate) enum Field {
 }
 
 impl Entry {
-    /// For comparing it with what is there.
     pub(crate) fn value(&self) -> Value {
         let member = |(name, field): &(&'static str, Field)| ((*name).to_owned(), field.value());
         Value::Object(self.0.iter().map(member).collect())

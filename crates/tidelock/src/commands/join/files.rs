@@ -15,10 +15,8 @@ use rustix::io::Errno;
 
 /// The longest configuration that is read. Those of people have kilobytes; what has more is something else.
 const SIZE_LIMIT_BYTES: u64 = 16 << 20;
-/// What the name of a backup ends with.
 const BACKUP: &str = ".before-tidelock";
 
-/// A file as it was read.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Seen {
     /// The file itself, if a link leads to it.
@@ -27,7 +25,6 @@ pub(super) struct Seen {
     pub(super) text: Option<String>,
 }
 
-/// How a change went.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Written {
     /// The new text is there, and what was there before is in this file.
@@ -38,7 +35,6 @@ pub(super) enum Written {
     Stale,
 }
 
-/// Who may read a file that is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Readers {
     Me,
@@ -81,7 +77,6 @@ fn read_text(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-/// Puts a text in the place of what was seen.
 pub(super) fn write(seen: &Seen, text: &str, readers: Readers) -> io::Result<Written> {
     let (directory, name) = match (seen.path.parent(), seen.path.file_name()) {
         (Some(directory), Some(name)) => (directory, name),

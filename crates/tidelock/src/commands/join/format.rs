@@ -8,7 +8,6 @@ use super::{json, toml, yaml};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
-    /// With or without comments.
     Json,
     Toml,
     Yaml,
@@ -18,7 +17,6 @@ pub(crate) enum Format {
 const TOO_UNUSUAL: &str = "its layout can't be edited without changing the rest";
 
 impl Format {
-    /// What a text means.
     pub(super) fn parse(self, text: &str) -> Result<Value, String> {
         match self {
             Format::Json => json::value(text),
@@ -54,7 +52,6 @@ impl Format {
         self.checked(changed, &expected)
     }
 
-    /// The text without an entry.
     pub(super) fn without(self, text: &str, table: &[&str], name: &str) -> Result<String, String> {
         let mut expected = self.parse(text)?;
         if find(&expected, table, name).is_none() {
@@ -96,7 +93,6 @@ impl Format {
     }
 }
 
-/// An entry of a table.
 pub(super) fn find<'a>(value: &'a Value, table: &[&str], name: &str) -> Option<&'a Value> {
     let mut steps = table.iter().copied().chain([name]);
     steps.try_fold(value, |value, step| value.get(step))

@@ -159,7 +159,6 @@ pub(super) fn remove(text: &str, table: &[&str], name: &str) -> Result<String, S
 
 const BLANKS: [char; 4] = [' ', '\t', '\r', '\n'];
 
-/// How a text is laid out.
 struct Style<'a> {
     step: &'a str,
     newline: &'a str,
@@ -222,7 +221,6 @@ fn step<'t>(text: &'t str, root: &Node) -> &'t str {
     margin.filter(|margin| !margin.is_empty()).unwrap_or(USUAL_STEP)
 }
 
-/// What a line begins with.
 fn margin(text: &str, at: usize) -> &str {
     let start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
     let line = &text[start..];

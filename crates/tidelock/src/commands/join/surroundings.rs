@@ -5,23 +5,19 @@ use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use super::clients::{Base, Client, Passes, Place, Program};
+use super::clients::{Base, Client, Passes, Program, UserFile};
 use super::error::JoinError;
 use crate::cli::{JoinScope, JoinWay};
 
-/// Variables that say where our home is, whoever starts us.
 const OWN_VARIABLES: [&str; 2] = ["TIDELOCK_HOME", "TIDELOCK_TOKEN_FILE"];
 /// Variables that say it if the first of those does not. Without them another daemon would be looked for.
 const SHARED_VARIABLES: [&str; 3] = ["XDG_RUNTIME_DIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME"];
 
 type Variable<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 
-/// The machine, as far as it matters here.
 pub(crate) struct Surroundings<'a> {
     pub(super) variable: Variable<'a>,
-    /// The root of the project that we are in.
     pub(super) project: PathBuf,
-    /// This program.
     pub(super) executable: PathBuf,
 }
 
@@ -53,7 +49,7 @@ impl<'a> Surroundings<'a> {
         Ok(candidates.into_iter().nth(there.unwrap_or(0)))
     }
 
-    fn user_file(&self, place: &Place) -> Result<PathBuf, JoinError> {
+    fn user_file(&self, place: &UserFile) -> Result<PathBuf, JoinError> {
         let home = || self.directory("HOME").ok_or(JoinError::NoHome);
         let base = match place.base {
             Base::Home => home()?,
@@ -74,7 +70,6 @@ impl<'a> Surroundings<'a> {
         Some(PathBuf::from(value)).filter(|path| path.is_absolute())
     }
 
-    /// A client's program, or a trace of it.
     pub(crate) fn trace(&self, client: &Client) -> Option<PathBuf> {
         let program = client.programs.iter().find_map(|program| self.on_path(program));
         let directory = || {
@@ -90,7 +85,6 @@ impl<'a> Surroundings<'a> {
         program.or_else(directory)
     }
 
-    /// A program, as it is written in an entry.
     pub(crate) fn program_of(&self, command: &str) -> Option<PathBuf> {
         let path = Path::new(command);
         if path.components().count() > 1 {
@@ -105,12 +99,10 @@ impl<'a> Surroundings<'a> {
         directories.find_map(|directory| Some(directory.join(program)).filter(|path| is_executable(path)))
     }
 
-    /// Whether a program is this one.
     pub(crate) fn is_this(&self, program: &Path) -> bool {
         matches!((program.canonicalize(), self.executable.canonicalize()), (Ok(one), Ok(other)) if one == other)
     }
 
-    /// What a client shall start.
     pub(super) fn program(&self, client: &Client, scope: JoinScope, way: JoinWay) -> Program {
         let found = self.on_path("tidelock").filter(|found| self.is_this(found));
         let command = match found {

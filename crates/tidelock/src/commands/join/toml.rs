@@ -5,7 +5,6 @@ use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike};
 
 use super::entry::{Entry, Field};
 
-/// What a text means.
 pub(super) fn parse(text: &str) -> Result<Value, String> {
     Ok(table_value(read(text)?.as_table()))
 }

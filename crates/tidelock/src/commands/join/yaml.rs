@@ -10,7 +10,6 @@ use super::entry::Entry;
 /// How far an entry stands to the right, where nothing in the text says so.
 const USUAL_STEP: &str = "  ";
 
-/// What a text means.
 pub(super) fn parse(text: &str) -> Result<Value, String> {
     let is_empty = text
         .lines()

@@ -10,7 +10,7 @@ use crate::commands::shell::quoted;
 use crate::error::Failure;
 use crate::output::{Cell, Palette, Report, Tone, list};
 use crate::paths;
-use crate::printable::{cut, one_line, printable};
+use crate::printable::{Answer, cut, one_line, printable};
 use crate::start::Repeat;
 use crate::units::format_count;
 
@@ -22,10 +22,10 @@ pub(super) fn show(arguments: &ConfigArguments, client: &Client) -> Result<Repor
         Some(directory) => paths::directory(directory)?,
         None => paths::directory(&paths::current_directory()?)?,
     };
-    let answer = client.fetch(&path(&directory))?;
-    let config: LspConfig = printable(&answer)?;
+    let config: Answer<LspConfig> = client.fetch(&path(&directory))?;
     let text = describe(client.palette(), &config);
-    Ok(Report::success(answer, text).with_notes(notes(&config)))
+    let notes = notes(&config);
+    Ok(Report::shown(text, config).with_notes(notes))
 }
 
 pub(super) fn trust(arguments: &TrustArguments, client: &Client) -> Result<Report, Failure> {
@@ -35,18 +35,16 @@ pub(super) fn trust(arguments: &TrustArguments, client: &Client) -> Result<Repor
         None => current_hash(&path, client)?,
     };
     let request = TrustConfig { path, hash };
-    let answer = client.ask(Repeat::Harmless, |client| {
+    let trusted: Answer<Trusted> = client.ask(Repeat::Harmless, |client| {
         client.post("/v1/lsp/config/trust", Some(&request))
     })?;
-    let trusted: Trusted = printable(&answer)?;
     let text = format!(
         "{} is now trusted in its current form.\n",
         one_line(&trusted.path)
     );
-    Ok(Report::success(answer, text))
+    Ok(Report::shown(text, trusted))
 }
 
-/// The hash of what is there now.
 fn current_hash(path: &str, client: &Client) -> Result<String, Failure> {
     let workspace = match Path::new(path) {
         file if !file.is_dir() => file.parent().unwrap_or(file),

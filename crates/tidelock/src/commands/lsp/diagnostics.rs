@@ -2,7 +2,7 @@
 
 use protocol::{Diagnostic, DiagnosticSeverity, DiagnosticsAnswer};
 
-use super::places::{at, cut_note, missing_servers};
+use super::locations::{at, cut_note, missing_servers};
 use crate::output::{Palette, Tone};
 use crate::printable::one_line;
 use crate::units::format_count;
@@ -75,7 +75,7 @@ fn summary(answer: &DiagnosticsAnswer) -> String {
 mod tests {
     use protocol::{Location, NotAnswered, Related};
 
-    use super::super::places::tests::range;
+    use super::super::locations::tests::range;
     use super::*;
 
     #[test]

@@ -7,73 +7,49 @@ use protocol::{CodeQuery, RawAnswer, RawRequest};
 use serde_json::Value;
 
 use super::servers::{find, path as server_path};
-use super::{PATIENCE, diagnostics, places, words};
+use super::{PATIENCE, answers, diagnostics, locations};
 use crate::cli::{
-    CallsArguments, CodeActionsArguments, Declaration, FileArguments, LspCommand, Place, PlaceArguments,
-    QueryOptions, ReferencesArguments, RenameArguments, RequestArguments, Waiting, WorkspaceSymbolsArguments,
+    Declaration, FileArguments, LspCommand, QueryOptions, RequestArguments, SourcePosition, Waiting,
 };
 use crate::client::{Client, ClientError, whole_ms};
 use crate::environment::search_variables;
 use crate::error::{Exit, Failure};
 use crate::output::{Palette, Report};
 use crate::paths;
-use crate::printable::printable;
+use crate::printable::{Answer, printable};
 use crate::start::Repeat;
 
 /// How much longer than the query itself its answer may take: the daemon decides when the time is over, and says so.
 const GRACE: Duration = Duration::from_secs(15);
 
-/// What is asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verb {
-    Diagnostics,
-    Hover,
-    Completions,
-    Definition,
-    Declaration,
-    TypeDefinition,
-    Implementation,
-    References,
-    Rename,
-    CodeActions,
-    Format,
-    Signature,
-    Symbols,
-    WorkspaceSymbols,
-    Calls,
-}
+/// How an answer reads: the text, and what goes to standard error.
+type Describe = fn(Palette, &Value) -> Result<(String, Vec<String>), ClientError>;
 
-impl Verb {
-    fn path(self) -> &'static str {
-        match self {
-            Self::Diagnostics => "/v1/lsp/diagnostics",
-            Self::Hover => "/v1/lsp/hover",
-            Self::Completions => "/v1/lsp/completions",
-            Self::Definition => "/v1/lsp/definition",
-            Self::Declaration => "/v1/lsp/declaration",
-            Self::TypeDefinition => "/v1/lsp/type-definition",
-            Self::Implementation => "/v1/lsp/implementation",
-            Self::References => "/v1/lsp/references",
-            Self::Rename => "/v1/lsp/rename",
-            Self::CodeActions => "/v1/lsp/code-actions",
-            Self::Format => "/v1/lsp/format",
-            Self::Signature => "/v1/lsp/signature",
-            Self::Symbols => "/v1/lsp/symbols",
-            Self::WorkspaceSymbols => "/v1/lsp/workspace-symbols",
-            Self::Calls => "/v1/lsp/calls",
-        }
-    }
+/// One question: the route that answers it, what is sent, and how the answer reads.
+struct Query<'a> {
+    name: &'static str,
+    body: CodeQuery,
+    options: &'a QueryOptions,
+    describe: Describe,
 }
 
 pub(super) fn run(command: &LspCommand, client: &Client) -> Result<Report, Failure> {
     // What is wrong with the arguments is said before a daemon is started for them.
-    let (verb, query, timeout) = build(command)?;
-    let limit = timeout.map_or(PATIENCE, |timeout| timeout.saturating_add(GRACE));
+    let Query {
+        name,
+        body,
+        options,
+        describe,
+    } = query(command)?;
+    let body = with_options(body, options)?;
+    let limit = options
+        .timeout
+        .map_or(PATIENCE, |timeout| timeout.saturating_add(GRACE));
     let answer = client.ask(Repeat::Harmless, |client| {
-        client.post_within(verb.path(), Some(&query), limit)
+        client.post_within(&format!("/v1/lsp/{name}"), Some(&body), limit)
     })?;
     let shown = paths::from(&paths::current_directory()?, &answer);
-    let (text, notes) = describe(verb, client.palette(), &shown)?;
+    let (text, notes) = describe(client.palette(), &shown)?;
     Ok(Report::success(answer, text).with_notes(notes))
 }
 
@@ -86,111 +62,135 @@ pub(super) fn raw(arguments: &RequestArguments, client: &Client) -> Result<Repor
         timeout_ms: Some(whole_ms(arguments.timeout)),
     };
     let limit = arguments.timeout.saturating_add(GRACE);
-    let answer = client.ask(Repeat::Harmful, |client| {
+    let shown: Answer<RawAnswer> = client.ask(Repeat::Harmful, |client| {
         client.post_within(&server_path(&server.id, "/request"), Some(&request), limit)
     })?;
-    let shown: RawAnswer = printable(&answer)?;
     let mut text = serde_json::to_string_pretty(&shown.result)
         .map_err(|source| ClientError::NotUnderstood { source })?;
     text.push('\n');
-    Ok(Report::success(answer, text))
+    Ok(Report::shown(text, shown))
 }
 
-fn build(command: &LspCommand) -> Result<(Verb, CodeQuery, Option<Duration>), Failure> {
-    let (verb, query, options) = match command {
-        LspCommand::Diagnostics(arguments) => about_file(Verb::Diagnostics, arguments)?,
-        LspCommand::Format(arguments) => about_file(Verb::Format, arguments)?,
-        LspCommand::Symbols(arguments) => about_file(Verb::Symbols, arguments)?,
-        LspCommand::Hover(arguments) => about_place(Verb::Hover, arguments)?,
-        LspCommand::Completions(arguments) => about_place(Verb::Completions, arguments)?,
-        LspCommand::Definition(arguments) => about_place(Verb::Definition, arguments)?,
-        LspCommand::Declaration(arguments) => about_place(Verb::Declaration, arguments)?,
-        LspCommand::TypeDefinition(arguments) => about_place(Verb::TypeDefinition, arguments)?,
-        LspCommand::Implementation(arguments) => about_place(Verb::Implementation, arguments)?,
-        LspCommand::Signature(arguments) => about_place(Verb::Signature, arguments)?,
-        LspCommand::References(arguments) => references(arguments)?,
-        LspCommand::Rename(arguments) => rename(arguments)?,
-        LspCommand::CodeActions(arguments) => code_actions(arguments)?,
-        LspCommand::WorkspaceSymbols(arguments) => workspace_symbols(arguments)?,
-        LspCommand::Calls(arguments) => calls(arguments)?,
-        LspCommand::List
-        | LspCommand::Start(_)
-        | LspCommand::Stop(_)
-        | LspCommand::Restart(_)
-        | LspCommand::Health(_)
-        | LspCommand::Log(_)
-        | LspCommand::Config(_)
-        | LspCommand::Trust(_)
-        | LspCommand::Request(_) => {
-            return Err(Failure::new(Exit::Usage, "usage", "this is not a query"));
+fn query(command: &LspCommand) -> Result<Query<'_>, Failure> {
+    use LspCommand as C;
+    let (name, body, options, describe): (_, _, _, Describe) = match command {
+        C::Diagnostics(about) => (
+            "diagnostics",
+            of_file(about)?,
+            &about.options,
+            |palette, answer| Ok(diagnostics::describe(palette, &printable(answer)?)),
+        ),
+        C::Format(about) => ("format", of_file(about)?, &about.options, edit),
+        C::Symbols(about) => ("symbols", of_file(about)?, &about.options, |_, answer| {
+            Ok(locations::outline(&printable(answer)?))
+        }),
+        C::Hover(about) => ("hover", at(&about.place)?, &about.options, |_, answer| {
+            Ok(answers::hover(&printable(answer)?))
+        }),
+        C::Completions(about) => (
+            "completions",
+            at(&about.place)?,
+            &about.options,
+            |palette, answer| Ok(answers::completions(palette, &printable(answer)?)),
+        ),
+        C::Signature(about) => ("signature", at(&about.place)?, &about.options, |_, answer| {
+            Ok(answers::signature(&printable(answer)?))
+        }),
+        C::Definition(about) => ("definition", at(&about.place)?, &about.options, |_, answer| {
+            Ok(locations::locations(&printable(answer)?, "no definition"))
+        }),
+        C::Declaration(about) => ("declaration", at(&about.place)?, &about.options, |_, answer| {
+            Ok(locations::locations(&printable(answer)?, "no declaration"))
+        }),
+        C::TypeDefinition(about) => (
+            "type-definition",
+            at(&about.place)?,
+            &about.options,
+            |_, answer| Ok(locations::locations(&printable(answer)?, "no type definition")),
+        ),
+        C::Implementation(about) => (
+            "implementation",
+            at(&about.place)?,
+            &about.options,
+            |_, answer| Ok(locations::locations(&printable(answer)?, "no implementation")),
+        ),
+        C::References(about) => {
+            let body = CodeQuery {
+                without_declaration: (about.declaration() == Declaration::LeftOut).then_some(true),
+                ..at(&about.at.place)?
+            };
+            ("references", body, &about.at.options, |_, answer| {
+                Ok(locations::locations(&printable(answer)?, "no references"))
+            })
         }
+        C::Rename(about) => {
+            let body = CodeQuery {
+                new_name: Some(about.new_name.clone()),
+                ..at(&about.at.place)?
+            };
+            ("rename", body, &about.at.options, edit)
+        }
+        C::CodeActions(about) => {
+            let body = CodeQuery {
+                end_line: about.span.end.map(|(line, _)| line),
+                end_column: about.span.end.map(|(_, column)| column),
+                kinds: about.kinds.clone(),
+                ..at(&about.span.start)?
+            };
+            ("code-actions", body, &about.options, |_, answer| {
+                Ok(answers::actions(&printable(answer)?))
+            })
+        }
+        C::WorkspaceSymbols(about) => {
+            let directory = about.directory.as_deref().unwrap_or(Path::new("."));
+            let body = CodeQuery {
+                path: paths::directory(directory)?,
+                query: Some(about.query.clone()),
+                ..CodeQuery::default()
+            };
+            ("workspace-symbols", body, &about.options, |_, answer| {
+                Ok(locations::symbols(&printable(answer)?))
+            })
+        }
+        C::Calls(about) => {
+            let body = CodeQuery {
+                direction: Some(about.direction()),
+                ..at(&about.at.place)?
+            };
+            ("calls", body, &about.at.options, |_, answer| {
+                Ok(locations::calls(&printable(answer)?))
+            })
+        }
+        C::List
+        | C::Start(_)
+        | C::Stop(_)
+        | C::Restart(_)
+        | C::Health(_)
+        | C::Log(_)
+        | C::Config(_)
+        | C::Trust(_)
+        | C::Request(_) => return Err(Failure::new(Exit::Usage, "usage", "this is not a query")),
     };
-    Ok((verb, with_options(query, options)?, options.timeout))
+    Ok(Query {
+        name,
+        body,
+        options,
+        describe,
+    })
 }
 
-type Built<'a> = Result<(Verb, CodeQuery, &'a QueryOptions), Failure>;
-
-fn about_file(verb: Verb, arguments: &FileArguments) -> Built<'_> {
-    let query = CodeQuery {
+fn of_file(arguments: &FileArguments) -> Result<CodeQuery, Failure> {
+    Ok(CodeQuery {
         path: paths::file(&arguments.file)?,
         ..CodeQuery::default()
-    };
-    Ok((verb, query, &arguments.options))
+    })
 }
 
-fn about_place(verb: Verb, arguments: &PlaceArguments) -> Built<'_> {
-    Ok((verb, at(&arguments.place)?, &arguments.options))
+fn edit(_: Palette, answer: &Value) -> Result<(String, Vec<String>), ClientError> {
+    Ok(answers::edit(&printable(answer)?))
 }
 
-fn references(arguments: &ReferencesArguments) -> Built<'_> {
-    let without = match arguments.declaration() {
-        Declaration::Included => None,
-        Declaration::LeftOut => Some(true),
-    };
-    let query = CodeQuery {
-        without_declaration: without,
-        ..at(&arguments.at.place)?
-    };
-    Ok((Verb::References, query, &arguments.at.options))
-}
-
-fn rename(arguments: &RenameArguments) -> Built<'_> {
-    let query = CodeQuery {
-        new_name: Some(arguments.new_name.clone()),
-        ..at(&arguments.at.place)?
-    };
-    Ok((Verb::Rename, query, &arguments.at.options))
-}
-
-fn code_actions(arguments: &CodeActionsArguments) -> Built<'_> {
-    let query = CodeQuery {
-        end_line: arguments.span.end.map(|(line, _)| line),
-        end_column: arguments.span.end.map(|(_, column)| column),
-        kinds: arguments.kinds.clone(),
-        ..at(&arguments.span.start)?
-    };
-    Ok((Verb::CodeActions, query, &arguments.options))
-}
-
-fn workspace_symbols(arguments: &WorkspaceSymbolsArguments) -> Built<'_> {
-    let directory = arguments.directory.as_deref().unwrap_or(Path::new("."));
-    let query = CodeQuery {
-        path: paths::directory(directory)?,
-        query: Some(arguments.query.clone()),
-        ..CodeQuery::default()
-    };
-    Ok((Verb::WorkspaceSymbols, query, &arguments.options))
-}
-
-fn calls(arguments: &CallsArguments) -> Built<'_> {
-    let query = CodeQuery {
-        direction: Some(arguments.direction()),
-        ..at(&arguments.at.place)?
-    };
-    Ok((Verb::Calls, query, &arguments.at.options))
-}
-
-fn at(place: &Place) -> Result<CodeQuery, Failure> {
+fn at(place: &SourcePosition) -> Result<CodeQuery, Failure> {
     Ok(CodeQuery {
         path: paths::file(&place.file)?,
         line: Some(place.line),
@@ -209,24 +209,5 @@ fn with_options(query: CodeQuery, options: &QueryOptions) -> Result<CodeQuery, F
         server: options.server.clone(),
         workspace: options.workspace.as_deref().map(paths::directory).transpose()?,
         ..query
-    })
-}
-
-fn describe(verb: Verb, palette: Palette, answer: &Value) -> Result<(String, Vec<String>), ClientError> {
-    Ok(match verb {
-        Verb::Diagnostics => diagnostics::describe(palette, &printable(answer)?),
-        Verb::Hover => words::hover(&printable(answer)?),
-        Verb::Completions => words::completions(palette, &printable(answer)?),
-        Verb::Definition => places::locations(&printable(answer)?, "no definition"),
-        Verb::Declaration => places::locations(&printable(answer)?, "no declaration"),
-        Verb::TypeDefinition => places::locations(&printable(answer)?, "no type definition"),
-        Verb::Implementation => places::locations(&printable(answer)?, "no implementation"),
-        Verb::References => places::locations(&printable(answer)?, "no references"),
-        Verb::Rename | Verb::Format => words::edit(&printable(answer)?),
-        Verb::CodeActions => words::actions(&printable(answer)?),
-        Verb::Signature => words::signature(&printable(answer)?),
-        Verb::Symbols => places::outline(&printable(answer)?),
-        Verb::WorkspaceSymbols => places::symbols(&printable(answer)?),
-        Verb::Calls => places::calls(&printable(answer)?),
     })
 }

@@ -12,7 +12,6 @@ use crate::units::{format_bytes, format_duration};
 /// How much of an error stands in a field.
 const ERROR_CHARACTERS: usize = 300;
 
-/// Servers, one a line.
 pub(super) fn rows(palette: Palette, servers: &[Server], none: &str) -> String {
     let row = |server: &Server| {
         vec![

@@ -14,7 +14,7 @@ use crate::environment::search_variables;
 use crate::error::Failure;
 use crate::output::{Palette, Report, fields};
 use crate::paths;
-use crate::printable::printable;
+use crate::printable::{Answer, printable};
 use crate::start::Repeat;
 
 const SERVERS: &str = "/v1/lsp/servers";
@@ -117,18 +117,16 @@ fn change(
 
 pub(super) fn health(wanted: &str, client: &Client) -> Result<Report, Failure> {
     let server = find(wanted, client)?;
-    let answer = client.ask(Repeat::Harmless, |client| {
+    let health: Answer<ServerHealth> = client.ask(Repeat::Harmless, |client| {
         client.get_within(&path(&server.id, "/health"), PATIENCE)
     })?;
-    let health: ServerHealth = printable(&answer)?;
-    Ok(Report::success(answer, healthy(client.palette(), &health)))
+    Ok(Report::shown(healthy(client.palette(), &health), health))
 }
 
 pub(super) fn log(wanted: &str, client: &Client) -> Result<Report, Failure> {
     let server = find(wanted, client)?;
-    let answer = client.fetch(&path(&server.id, "/log"))?;
-    let log: ServerLog = printable(&answer)?;
-    Ok(Report::success(answer, lines(client.palette(), &log)))
+    let log: Answer<ServerLog> = client.fetch(&path(&server.id, "/log"))?;
+    Ok(Report::shown(lines(client.palette(), &log), log))
 }
 
 /// The server that is meant by an id or a name.

@@ -21,30 +21,22 @@ const TOO_MANY: &str = "too many requests have no answer yet; wait for some of t
 /// A conversation between an agent and the daemon. Ids are kept as they are written.
 #[derive(Debug, Default)]
 pub(super) struct Conversation {
-    /// Requests of the agent without an answer.
     in_flight: BTreeSet<String>,
-    /// Requests of the daemon, of this connection, without an answer.
     asked: BTreeSet<String>,
-    /// The request that is to open it, and its id.
     opening: Option<(String, Vec<u8>)>,
-    /// The request that has opened it.
     opened: Option<Vec<u8>>,
-    /// What the agent said when it was.
     initialized: Option<Vec<u8>>,
 }
 
-/// What becomes of a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Pass {
     /// It goes on. A request needs a daemon, and says its id.
     On(Option<String>),
     /// It does not.
     Nowhere,
-    /// This is the answer to it.
     Answered(Vec<u8>),
 }
 
-/// The parts of a message that matter here.
 #[derive(Deserialize)]
 struct Head<'a> {
     #[serde(borrow)]
@@ -65,7 +57,6 @@ struct Cancelled<'a> {
 }
 
 impl Conversation {
-    /// A line of the agent.
     pub(super) fn agent_says(&mut self, line: &[u8]) -> Pass {
         let Ok(head) = serde_json::from_slice::<Head<'_>>(line) else {
             // The daemon knows what to say about it.
@@ -107,7 +98,6 @@ impl Conversation {
         }
     }
 
-    /// A line of the daemon.
     pub(super) fn daemon_says(&mut self, line: &[u8]) -> Pass {
         let Ok(head) = serde_json::from_slice::<Head<'_>>(line) else {
             return Pass::On(None);
@@ -178,7 +168,6 @@ pub(super) fn too_long(limit: usize) -> Vec<u8> {
     error("null", &format!("a message may have at most {limit} bytes"))
 }
 
-/// The answer to a request that failed here.
 fn error(id: &str, message: &str) -> Vec<u8> {
     let message = Value::from(message);
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{{\"code\":-32000,\"message\":{message}}}}}\n")

@@ -7,10 +7,8 @@ pub(super) const LINE_LIMIT_BYTES: usize = 4 * 1024 * 1024;
 /// The longest line of the daemon: a resource of four MiB grows when it is written as JSON.
 pub(super) const ANSWER_LIMIT_BYTES: usize = 64 * 1024 * 1024;
 
-/// What was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Read {
-    /// A line, with its end.
     Line,
     /// One that was too long. It is gone.
     TooLong,

@@ -25,12 +25,10 @@ use crate::error::Failure;
 const REOPEN_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long answers are waited for when the agent has said its last word. The daemon gives up a little earlier.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(10);
-/// How much is read at once.
 const BUFFER_BYTES: usize = 64 * 1024;
 
-/// What both threads share.
 #[derive(Debug, Default)]
-struct Shared {
+struct Bridge {
     /// Guards the conversation and its connection; held to look at a line, never while one is read or written.
     state: Mutex<State>,
 }
@@ -38,13 +36,10 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     conversation: Conversation,
-    /// The number of the last connection.
     last: u64,
-    /// The connection, and its number.
     connection: Option<(u64, Arc<UnixStream>)>,
 }
 
-/// Whether somebody hears what is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Agent {
     Listens,
@@ -89,14 +84,12 @@ where
 }
 
 struct Pump<O> {
-    shared: Arc<Shared>,
+    shared: Arc<Bridge>,
     to_agent: O,
-    /// Hears when the thread of the last connection has ended.
     ended: Option<mpsc::Receiver<()>>,
 }
 
 impl<O: Write + Clone + Send + 'static> Pump<O> {
-    /// Brings a line of the agent to the daemon.
     fn carry(
         &mut self,
         line: &[u8],
@@ -182,7 +175,7 @@ impl<O: Write + Clone + Send + 'static> Pump<O> {
     }
 }
 
-impl Shared {
+impl Bridge {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -240,7 +233,6 @@ fn reopen(reader: &mut BufReader<UnixStream>, request: &[u8], after: Option<&[u8
     reader.get_ref().set_read_timeout(None)
 }
 
-/// Writes one whole line.
 fn write_to(to_agent: &mut impl Write, line: &[u8]) -> Agent {
     match to_agent.write_all(line).and_then(|()| to_agent.flush()) {
         Ok(()) => Agent::Listens,

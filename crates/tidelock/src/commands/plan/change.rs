@@ -3,32 +3,30 @@
 use protocol::{ChangePlan, CollectPlans, ForgetPlan, Plan, PlanForgotten, PlansCollected};
 use serde_json::json;
 
-use super::words::{short, summary};
+use super::labels::{short, summary};
 use super::{PLANS, path, post};
 use crate::cli::{DiscardArguments, ForgetArguments, PlanGcArguments};
 use crate::client::{Client, whole_ms};
 use crate::commands::ids::PLAN;
 use crate::error::Failure;
 use crate::output::Report;
-use crate::printable::printable;
+use crate::printable::{Answer, printable};
 use crate::start::Repeat;
 use crate::units::{format_bytes, format_count};
 
-/// How many plans are named.
 const NAMED: usize = 20;
 
 pub(super) fn seal(wanted: &str, client: &Client) -> Result<Report, Failure> {
     let id = PLAN.find(wanted, client)?;
     let request = ChangePlan::default();
-    let answer = post(&path(&id, "/seal"), &request, Repeat::Harmless, client)?;
-    let plan: Plan = printable(&answer)?;
+    let plan: Answer<Plan> = post(&path(&id, "/seal"), &request, Repeat::Harmless, client)?;
     let text = format!(
         "{} is {}: {}.\n",
         plan.id,
         plan.state.as_str(),
         summary(&plan.summary)
     );
-    Ok(Report::success(answer, text))
+    Ok(Report::shown(text, plan))
 }
 
 pub(super) fn discard(arguments: &DiscardArguments, client: &Client) -> Result<Report, Failure> {
@@ -37,10 +35,9 @@ pub(super) fn discard(arguments: &DiscardArguments, client: &Client) -> Result<R
         version: None,
         even_with_work: arguments.force,
     };
-    let answer = post(&path(&id, "/discard"), &request, Repeat::Harmless, client)?;
-    let plan: Plan = printable(&answer)?;
+    let plan: Answer<Plan> = post(&path(&id, "/discard"), &request, Repeat::Harmless, client)?;
     let text = format!("{} is {}.\n", plan.id, plan.state.as_str());
-    Ok(Report::success(answer, text))
+    Ok(Report::shown(text, plan))
 }
 
 pub(super) fn forget(arguments: &ForgetArguments, client: &Client) -> Result<Report, Failure> {
@@ -65,8 +62,7 @@ pub(super) fn collect(arguments: &PlanGcArguments, client: &Client) -> Result<Re
         dry_run: arguments.dry_run,
     };
     let path = format!("{PLANS}/gc");
-    let answer = post(&path, &request, Repeat::Harmless, client)?;
-    let collected: PlansCollected = printable(&answer)?;
+    let collected: Answer<PlansCollected> = post(&path, &request, Repeat::Harmless, client)?;
     let text = collected_text(
         &collected,
         if request.dry_run {
@@ -75,10 +71,9 @@ pub(super) fn collect(arguments: &PlanGcArguments, client: &Client) -> Result<Re
             Tense::Was
         },
     );
-    Ok(Report::success(answer, text))
+    Ok(Report::shown(text, collected))
 }
 
-/// Whether something happened or would happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tense {
     Was,

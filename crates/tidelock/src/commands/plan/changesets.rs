@@ -4,7 +4,7 @@ use protocol::{Changeset, ChangesetState, RecordedChange};
 use serde_json::{Value, json};
 
 use super::get;
-use super::words::short;
+use super::labels::short;
 use crate::client::{Client, path_segment};
 use crate::commands::ids::PLAN;
 use crate::commands::job::with_age;
@@ -15,9 +15,7 @@ use crate::units::format_count;
 
 /// How many of the newest changesets are shown with their changes. Each is one more question to the daemon.
 const WITH_CHANGES: usize = 20;
-/// How many changes are shown of each.
 const CHANGES: usize = 20;
-/// How much of a text is shown.
 const TEXT_CHARACTERS: usize = 100;
 
 pub(super) fn run(wanted: &str, client: &Client) -> Result<Report, Failure> {

@@ -5,17 +5,19 @@ use std::io;
 use protocol::{CancelJob, CheckPlan, CheckState, JobChannel, JobOutput, Plan};
 use serde_json::Value;
 
+use super::labels::{is_passed, short};
 use super::show::checks as checks_text;
 use super::watch::until;
-use super::words::{is_passed, short};
 use super::{path, post};
 use crate::cli::{CheckArguments, Stamps, Stay};
 use crate::client::{Client, Ended, Interrupted, Interrupts, path_segment};
 use crate::commands::ids::PLAN;
-use crate::commands::job::{Escapes, INTERRUPTED, JOBS, Listener, Said, Teller, catch_interrupts, follow};
+use crate::commands::job::{
+    Escapes, INTERRUPTED, JOBS, JobMessage, Listener, OutputPrinter, catch_interrupts, follow,
+};
 use crate::error::{Exit, Failure};
 use crate::output::{Format, Palette, Report};
-use crate::printable::{cut, printable};
+use crate::printable::{Answer, cut, printable};
 use crate::start::Repeat;
 
 /// How much of a command is shown above what it writes.
@@ -28,9 +30,8 @@ pub(super) fn run(arguments: &CheckArguments, client: &Client) -> Result<Report,
         all: arguments.all,
     };
     if arguments.stay() == Stay::Submitted {
-        let answer = post(&path(&id, "/check"), &request, Repeat::Harmless, client)?;
-        let plan: Plan = printable(&answer)?;
-        return Ok(Report::success(answer, told(client.palette(), &plan)));
+        let plan: Answer<Plan> = post(&path(&id, "/check"), &request, Repeat::Harmless, client)?;
+        return Ok(Report::shown(told(client.palette(), &plan), plan));
     }
     let mut interrupts = catch_interrupts(client, &id)?;
     let checked = run_checks(&id, &request, &mut interrupts, client)?;
@@ -53,17 +54,15 @@ fn told(palette: Palette, plan: &Plan) -> String {
     checks_text(palette, &plan.checks)
 }
 
-/// A plan after its checks were followed.
 #[derive(Debug)]
-pub(in crate::commands) struct Checked {
-    /// The plan, as it is then.
-    pub(in crate::commands) answer: Value,
-    pub(in crate::commands) interrupted: Interrupted,
+pub(super) struct Checked {
+    pub(super) answer: Value,
+    pub(super) interrupted: Interrupted,
 }
 
 /// Runs the checks that have to be run, shows what they write on standard error, and waits until it is known what became
 /// of each. The first Ctrl-C cancels them, the second one leaves them alone.
-pub(in crate::commands) fn run_checks(
+pub(super) fn run_checks(
     id: &str,
     request: &CheckPlan,
     interrupts: &mut Interrupts,
@@ -81,7 +80,7 @@ pub(in crate::commands) fn run_checks(
     let mut interrupted = Interrupted::No;
     for (command, job) in &running {
         listener.note(&format!("check: {}", cut(command, COMMAND_CHARACTERS)));
-        match follow(client, (job, 0, None), interrupts, &mut listener)? {
+        match follow(client, job, interrupts, &mut listener)? {
             Ended::Over {
                 interrupted: Interrupted::No,
                 ..
@@ -123,37 +122,37 @@ fn cancel<'a>(client: &Client, jobs: impl Iterator<Item = &'a str>) {
 /// Shows what a check writes on standard error: standard output is for the result. Programs get the result alone.
 #[derive(Debug)]
 pub(in crate::commands) struct Aside {
-    teller: Option<Teller>,
+    printer: Option<OutputPrinter>,
 }
 
 impl Aside {
     pub(in crate::commands) fn new(format: Format) -> Aside {
-        let teller = || Teller::new(Format::Human, Escapes::for_here(), Stamps::None);
+        let printer = || OutputPrinter::new(Format::Human, Escapes::for_here(), Stamps::None);
         Aside {
-            teller: (format == Format::Human).then(teller),
+            printer: (format == Format::Human).then(printer),
         }
     }
 }
 
 impl Listener for Aside {
-    fn hear(&mut self, said: &Said) -> io::Result<()> {
-        let Some(teller) = &mut self.teller else {
+    fn hear(&mut self, said: &JobMessage) -> io::Result<()> {
+        let Some(printer) = &mut self.printer else {
             return Ok(());
         };
         match said {
-            Said::Output(output) if output.channel == JobChannel::Stdout => {
-                teller.hear(&Said::Output(JobOutput {
+            JobMessage::Output(output) if output.channel == JobChannel::Stdout => {
+                printer.hear(&JobMessage::Output(JobOutput {
                     channel: JobChannel::Stderr,
                     ..output.clone()
                 }))
             }
-            said => teller.hear(said),
+            said => printer.hear(said),
         }
     }
 
     fn note(&mut self, text: &str) {
-        if let Some(teller) = &mut self.teller {
-            teller.note(text);
+        if let Some(printer) = &mut self.printer {
+            printer.note(text);
         }
     }
 }

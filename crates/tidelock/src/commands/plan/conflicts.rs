@@ -8,11 +8,8 @@ use crate::units::format_count;
 
 /// How many files are shown. Whoever has more looks at them one by one.
 const FILES: usize = 20;
-/// How many places of a file are shown.
 const HUNKS: usize = 5;
-/// How many lines of a side are shown.
 const LINES: usize = 12;
-/// How much of a line is shown.
 const LINE_CHARACTERS: usize = 160;
 
 /// All conflicts, for people. The texts must be printable.
@@ -72,7 +69,6 @@ fn more(count: usize, shown: usize, thing: &str, indent: &str, text: &mut String
     }
 }
 
-/// What is in the way, in words.
 fn kind(conflict: &PlanConflict) -> &str {
     match conflict.kind.as_str() {
         "content" => "the workspace and the plan changed the same lines",

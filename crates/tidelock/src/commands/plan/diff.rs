@@ -54,7 +54,6 @@ pub(super) fn run(arguments: &DiffArguments, client: &Client) -> Result<Report, 
     Ok(Report::success(answer, text))
 }
 
-/// How wide the terminal is.
 pub(in crate::commands) fn columns() -> usize {
     [
         rustix::termios::tcgetwinsize(io::stdout()),
@@ -99,13 +98,11 @@ pub(in crate::commands) fn read_diff(
     Ok((answer, shown))
 }
 
-/// The patch, byte for byte.
 fn as_it_comes(path: &str, client: &Client) -> Result<Report, Failure> {
     download(path, client, |piece| io::stdout().write_all(piece))?;
     Ok(Report::already_told())
 }
 
-/// The patch in colours, through the pager of the user.
 fn paged(path: &str, client: &Client) -> Result<Report, Failure> {
     let mut pager = None;
     let mut painter = Painter::new(client.palette());

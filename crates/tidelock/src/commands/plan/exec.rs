@@ -4,13 +4,15 @@ use protocol::{CheckPlan, Plan};
 use serde_json::{Value, json};
 
 use super::check::run_checks;
+use super::labels::{is_passed, short};
 use super::sandboxed::{Prepared, Submitted};
-use super::words::{is_passed, short};
 use super::{get, until_left};
 use crate::cli::{PlanExecArguments, Stamps, Stay};
 use crate::client::{Client, Ended, Interrupted, Interrupts};
 use crate::commands::ids::PLAN;
-use crate::commands::job::{Escapes, INTERRUPTED, Teller, catch_interrupts, ended_text, exit_of, follow};
+use crate::commands::job::{
+    Escapes, INTERRUPTED, OutputPrinter, catch_interrupts, ended_text, exit_of, follow,
+};
 use crate::error::{Exit, Failure};
 use crate::output::Report;
 use crate::printable::{as_it_is, printable};
@@ -27,10 +29,10 @@ pub(super) fn run(arguments: &PlanExecArguments, client: &Client) -> Result<Repo
         return Ok(Report::success(value, text).with_notes(vec![note]));
     }
     let mut interrupts = catch_interrupts(client, &submitted.id)?;
-    let mut teller = Teller::new(client.format(), Escapes::Keep, Stamps::None);
+    let mut printer = OutputPrinter::new(client.format(), Escapes::Keep, Stamps::None);
     let feeding = prepared.feed(&submitted, client)?;
-    let ended = follow(client, (&submitted.id, 0, None), &mut interrupts, &mut teller)?;
-    drop(teller);
+    let ended = follow(client, &submitted.id, &mut interrupts, &mut printer)?;
+    drop(printer);
     if let (Some(feeding), Ended::Over { .. }) = (feeding, &ended) {
         feeding.finish();
     }
@@ -58,7 +60,7 @@ pub(super) fn run(arguments: &PlanExecArguments, client: &Client) -> Result<Repo
             add: arguments.checks.clone(),
             all: false,
         };
-        exit = check(&id, &request, &mut interrupts, (&mut answer, &mut notes), client)?;
+        exit = check(&id, &request, &mut interrupts, &mut answer, &mut notes, client)?;
     }
     Ok(
         Report::success(json!({ "plan": answer, "job": job }), String::new())
@@ -71,7 +73,8 @@ fn check(
     id: &str,
     request: &CheckPlan,
     interrupts: &mut Interrupts,
-    (answer, notes): (&mut Value, &mut Vec<String>),
+    answer: &mut Value,
+    notes: &mut Vec<String>,
     client: &Client,
 ) -> Result<Exit, Failure> {
     let checked = run_checks(id, request, interrupts, client)?;
@@ -100,7 +103,6 @@ fn left_alone(submitted: &Submitted, plan: &str, exit: Exit) -> Result<Report, F
         .with_exit(exit))
 }
 
-/// What the command added to the plan, by numbers.
 fn recorded(before: &Plan, after: &Plan) -> String {
     let id = short(&after.id);
     match after.entries.saturating_sub(before.entries) {

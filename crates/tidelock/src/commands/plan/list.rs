@@ -4,7 +4,7 @@ use protocol::{Plan, PlanList};
 use serde_json::json;
 
 use super::PLANS;
-use super::words::{checks, overlaps, state};
+use super::labels::{checks, overlaps, state};
 use crate::cli::PlanListArguments;
 use crate::client::{Client, path_segment};
 use crate::commands::job::age;
@@ -15,9 +15,7 @@ use crate::paths;
 use crate::printable::{cut, printable};
 use crate::units::{format_count, format_duration};
 
-/// How much of a title is shown.
 const TITLE_CHARACTERS: usize = 50;
-/// How many actors are named.
 const NAMED_ACTORS: usize = 2;
 
 pub(super) fn list(arguments: &PlanListArguments, client: &Client) -> Result<Report, Failure> {
@@ -80,7 +78,6 @@ fn running(plan: &Plan) -> Cell {
     Cell::toned(cut(&names.join(", "), TITLE_CHARACTERS), Tone::Warning)
 }
 
-/// What there is to say besides.
 fn note(plan: &Plan) -> Cell {
     if let Some(notice) = &plan.notice {
         return Cell::toned(cut(notice, TITLE_CHARACTERS), Tone::Warning);

@@ -15,9 +15,7 @@ use crate::output::{self, Cell, Format, Palette, Report, Tone, json_line, table}
 use crate::printable::{cut, one_line, printable};
 use protocol::sse::ServerEvent;
 
-/// How many moments are asked for at a time.
 const PAGE_MOMENTS: usize = 1000;
-/// How much of a text is shown.
 const TEXT_CHARACTERS: usize = 200;
 
 pub(super) fn run(arguments: &LogArguments, client: &Client) -> Result<Report, Failure> {
@@ -31,7 +29,7 @@ pub(super) fn run(arguments: &LogArguments, client: &Client) -> Result<Report, F
         Reach::Follow => {
             // Whether there is such a plan, or a daemon, is said before the wait begins.
             get(&id, "", client)?;
-            let mut telling = Telling {
+            let mut telling = LogPrinter {
                 palette: client.palette(),
                 format: client.format(),
             };
@@ -44,7 +42,6 @@ pub(super) fn run(arguments: &LogArguments, client: &Client) -> Result<Report, F
     }
 }
 
-/// All pages, as one list.
 fn past(id: &str, client: &Client) -> Result<Vec<Value>, Failure> {
     let mut moments: Vec<Value> = Vec::new();
     let mut after = 0;
@@ -64,13 +61,12 @@ fn past(id: &str, client: &Client) -> Result<Vec<Value>, Failure> {
     }
 }
 
-/// Tells events as they come.
-struct Telling {
+struct LogPrinter {
     palette: Palette,
     format: Format,
 }
 
-impl Follower for Telling {
+impl Follower for LogPrinter {
     type End = ();
 
     fn hear(&mut self, event: &ServerEvent) -> io::Result<Option<()>> {
@@ -90,41 +86,39 @@ impl Follower for Telling {
     }
 }
 
-/// Something that was said about a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Told {
+enum LogItem {
     Moment(PlanMoment),
-    /// What came up to here was dropped after its time.
     Resync(u64),
     /// Something that we have not heard of, or a sign of life.
     Other,
 }
 
-fn understand(event: &ServerEvent) -> Told {
+fn understand(event: &ServerEvent) -> LogItem {
     if event.kind == "resync" {
         return serde_json::from_str::<Resync>(&event.data)
-            .map_or(Told::Other, |resync| Told::Resync(resync.after));
+            .map_or(LogItem::Other, |resync| LogItem::Resync(resync.after));
     }
-    serde_json::from_str(&event.data).map_or(Told::Other, Told::Moment)
+    serde_json::from_str(&event.data).map_or(LogItem::Other, LogItem::Moment)
 }
 
 /// Nothing more happens to a plan that was discarded. One that was applied can be taken back.
-fn is_last(told: &Told) -> bool {
-    matches!(told, Told::Moment(moment) if moment.event == "discarded")
+fn is_last(told: &LogItem) -> bool {
+    matches!(told, LogItem::Moment(moment) if moment.event == "discarded")
 }
 
-fn line(palette: Palette, format: Format, told: &Told) -> String {
+fn line(palette: Palette, format: Format, told: &LogItem) -> String {
     match (told, format) {
-        (Told::Moment(moment), Format::Json) => json_line(moment),
-        (Told::Resync(after), Format::Json) => json_line(&json!({ "resync": { "after": after } })),
-        (Told::Moment(moment), Format::Human) => {
+        (LogItem::Moment(moment), Format::Json) => json_line(moment),
+        (LogItem::Resync(after), Format::Json) => json_line(&json!({ "resync": { "after": after } })),
+        (LogItem::Moment(moment), Format::Human) => {
             let shown = printable(&json!(moment)).unwrap_or_else(|_| moment.clone());
             table(palette, &[row(&shown)])
         }
-        (Told::Resync(after), Format::Human) => {
+        (LogItem::Resync(after), Format::Human) => {
             format!("Events up to number {after} have expired and were deleted.\n")
         }
-        (Told::Other, _) => String::new(),
+        (LogItem::Other, _) => String::new(),
     }
 }
 
@@ -177,12 +171,12 @@ mod tests {
             line(
                 Palette::Plain,
                 Format::Human,
-                &Told::Moment(moment(7, "sealed", "\u{1b}[1m"))
+                &LogItem::Moment(moment(7, "sealed", "\u{1b}[1m"))
             ),
             "2026-01-31 09:30:07.000  sealed  me  \u{fffd}[1m\n"
         );
         assert_eq!(
-            line(Palette::Plain, Format::Json, &Told::Resync(4)),
+            line(Palette::Plain, Format::Json, &LogItem::Resync(4)),
             "{\"resync\":{\"after\":4}}\n"
         );
     }
@@ -190,7 +184,11 @@ mod tests {
     #[test]
     fn only_a_discarded_plan_is_over_for_good() {
         for (event, expected) in [("discarded", true), ("applied", false), ("undone", false)] {
-            assert_eq!(is_last(&Told::Moment(moment(1, event, ""))), expected, "{event}");
+            assert_eq!(
+                is_last(&LogItem::Moment(moment(1, event, ""))),
+                expected,
+                "{event}"
+            );
         }
     }
 
@@ -210,11 +208,11 @@ mod tests {
         };
         let data = serde_json::to_string(&moment).unwrap();
         for (event, expected) in [
-            (event("sealed", &data), Told::Moment(moment.clone())),
-            (event("moment", &data), Told::Moment(moment.clone())),
-            (event("resync", r#"{"after":7}"#), Told::Resync(7)),
-            (event("resync", "?"), Told::Other),
-            (event("new", "{}"), Told::Other),
+            (event("sealed", &data), LogItem::Moment(moment.clone())),
+            (event("moment", &data), LogItem::Moment(moment.clone())),
+            (event("resync", r#"{"after":7}"#), LogItem::Resync(7)),
+            (event("resync", "?"), LogItem::Other),
+            (event("new", "{}"), LogItem::Other),
         ] {
             assert_eq!(understand(&event), expected, "{event:?}");
         }

@@ -1,9 +1,8 @@
 //! A plan is opened.
 
 use protocol::{OpenPlan, Plan};
-use serde_json::Value;
 
-use super::words::short;
+use super::labels::short;
 use super::{PLANS, post};
 use crate::cli::{NewArguments, OpenArguments};
 use crate::client::Client;
@@ -11,7 +10,7 @@ use crate::commands::ids::PLAN;
 use crate::error::Failure;
 use crate::output::Report;
 use crate::paths;
-use crate::printable::printable;
+use crate::printable::Answer;
 use crate::start::Repeat;
 
 pub(super) fn run(arguments: &NewArguments, client: &Client) -> Result<Report, Failure> {
@@ -25,9 +24,8 @@ pub(super) fn run(arguments: &NewArguments, client: &Client) -> Result<Report, F
         idempotency_key: arguments.key.clone(),
         ..order(&arguments.open, directory, client)?
     };
-    let answer = open(&order, client)?;
-    let plan: Plan = printable(&answer)?;
-    Ok(Report::success(answer, told(&plan)))
+    let plan: Answer<Plan> = open(&order, client)?;
+    Ok(Report::shown(told(&plan), plan))
 }
 
 /// What is asked for. The directory does not count for a plan that has a parent.
@@ -52,7 +50,7 @@ pub(in crate::commands) fn order(
 }
 
 /// Opens a plan. Whoever has a key may ask twice.
-fn open(order: &OpenPlan, client: &Client) -> Result<Value, Failure> {
+fn open(order: &OpenPlan, client: &Client) -> Result<Answer<Plan>, Failure> {
     let repeat = match order.idempotency_key {
         Some(_) => Repeat::Harmless,
         None => Repeat::Harmful,

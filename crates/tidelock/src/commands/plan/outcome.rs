@@ -1,9 +1,9 @@
 //! What became of an attempt to apply plans, to take one back, or to move one to the present.
 
-use protocol::{ApplyPlans, ChangePlan, CommitPlans, OutcomeKind, OutcomePath, PlanOutcome, UndoPlan};
+use protocol::{ApplyPlans, ChangePlan, OutcomeKind, OutcomePath, PlanOutcome, UndoPlan};
 use serde_json::Value;
 
-use super::words::short;
+use super::labels::short;
 use super::{PLANS, conflicts, path, post};
 use crate::cli::{ApplyArguments, UndoArguments};
 use crate::client::Client;
@@ -14,10 +14,8 @@ use crate::printable::printable;
 use crate::start::Repeat;
 use crate::units::format_count;
 
-/// How many paths are shown.
 const PATHS: usize = 30;
 
-/// What was attempted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::commands) enum Attempt {
     Apply,
@@ -42,21 +40,6 @@ pub(super) fn run_apply(arguments: &ApplyArguments, client: &Client) -> Result<R
     };
     let answer = send(&request, client)?;
     report(answer, Attempt::Apply, client.palette())
-}
-
-/// Applies one plan.
-pub(in crate::commands) fn apply(
-    id: &str,
-    commit: Option<CommitPlans>,
-    client: &Client,
-) -> Result<Value, Failure> {
-    let request = ApplyPlans {
-        plans: vec![id.to_owned()],
-        seen: Vec::new(),
-        dry_run: false,
-        commit,
-    };
-    send(&request, client)
 }
 
 /// Two applies of one plan apply it once, but the second one is told that it was too late.
@@ -180,7 +163,6 @@ fn not_done(attempt: Attempt) -> &'static str {
     }
 }
 
-/// What to do about a conflict.
 fn way_out(attempt: Attempt, plan: &str) -> String {
     match attempt {
         Attempt::Apply | Attempt::Refresh => format!(

@@ -2,15 +2,12 @@
 
 use protocol::PlanOverlap;
 
-use super::words::short;
+use super::labels::short;
 use crate::output::{Cell, Palette, Tone, table};
 use crate::printable::cut;
 
-/// How many files are shown of each.
 const PATHS: usize = 10;
-/// How many lines are named.
 const LINES: usize = 5;
-/// How much of a title is shown.
 const TITLE_CHARACTERS: usize = 60;
 
 pub(super) fn describe(palette: Palette, overlaps: &[PlanOverlap]) -> String {

@@ -8,14 +8,12 @@ const LINE_LIMIT_BYTES: usize = 64 * 1024;
 /// Where in a patch the next line is. A line of a file may look like a header, so the counts of a hunk decide.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Within {
-    /// In the head of a file.
     #[default]
     Head,
     /// In a hunk that has so many lines left before and after.
     Hunk { old: u64, new: u64 },
 }
 
-/// Colours a patch that comes in pieces.
 #[derive(Debug)]
 pub(super) struct Painter {
     palette: Palette,
@@ -32,7 +30,6 @@ impl Painter {
         }
     }
 
-    /// Takes a piece, and returns the lines that it completes.
     pub(super) fn paint(&mut self, piece: &[u8]) -> String {
         let mut painted = String::new();
         for byte in piece {

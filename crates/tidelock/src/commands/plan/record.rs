@@ -9,14 +9,14 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use protocol::{ChangeFiles, FileOperation, FilesChanged, RecordedChange};
 
-use super::words::short;
+use super::labels::short;
 use super::{path, post};
 use crate::cli::{Operation, PlanRecordArguments};
 use crate::client::Client;
 use crate::commands::ids::PLAN;
 use crate::error::{Exit, Failure};
 use crate::output::Report;
-use crate::printable::printable;
+use crate::printable::Answer;
 use crate::start::Repeat;
 
 /// The most that is read to be written. The daemon has a limit of its own for what it takes in one request.
@@ -34,9 +34,8 @@ pub(super) fn run(arguments: &PlanRecordArguments, client: &Client) -> Result<Re
         operations: vec![operation(wanted)?],
     };
     let id = PLAN.find(&arguments.plan.plan, client)?;
-    let answer = post(&path(&id, "/changes"), &request, Repeat::Harmful, client)?;
-    let changed: FilesChanged = printable(&answer)?;
-    Ok(Report::success(answer, told(&changed)))
+    let changed: Answer<FilesChanged> = post(&path(&id, "/changes"), &request, Repeat::Harmful, client)?;
+    Ok(Report::shown(told(&changed), changed))
 }
 
 fn told(changed: &FilesChanged) -> String {

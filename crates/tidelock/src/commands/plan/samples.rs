@@ -104,7 +104,6 @@ pub(in crate::commands) fn plan(state: PlanState) -> Plan {
     }
 }
 
-/// The same with all that can be said of one.
 pub(in crate::commands) fn busy_plan() -> Plan {
     Plan {
         parent: Some("plan_01ARZ3NDEKTSV4RRFFQ69G5PAR".to_owned()),

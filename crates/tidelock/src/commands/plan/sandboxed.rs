@@ -19,23 +19,18 @@ use crate::start::Repeat;
 #[derive(Debug)]
 pub(in crate::commands) struct Prepared {
     request: SubmitJob,
-    /// Where the user is.
     here: PathBuf,
-    /// What people should know about it.
     pub(in crate::commands) notes: Vec<String>,
     /// What is sent to it while it runs.
     source: Option<Source>,
 }
 
-/// A job that was submitted.
 #[derive(Debug)]
 pub(in crate::commands) struct Submitted {
     /// As the daemon said it.
     pub(in crate::commands) job: Value,
     pub(in crate::commands) id: String,
-    /// The plan that was opened for it.
     pub(in crate::commands) plan: Value,
-    /// The job that deals with its end.
     pub(in crate::commands) follower: Option<String>,
 }
 
@@ -73,7 +68,6 @@ impl Prepared {
         })
     }
 
-    /// Where the user is.
     pub(in crate::commands) fn here(&self) -> String {
         self.here.to_string_lossy().into_owned()
     }
@@ -107,7 +101,6 @@ impl Prepared {
         send(&request, client)
     }
 
-    /// Begins to send what it reads.
     pub(in crate::commands) fn feed(
         &mut self,
         submitted: &Submitted,
@@ -151,7 +144,6 @@ fn inside(here: &Path, plan: &Plan) -> String {
     directory.to_string_lossy().into_owned()
 }
 
-/// A command as people would write it, for a title.
 pub(in crate::commands) fn as_line(command: &[String]) -> String {
     let word = |word: &String| {
         let is_plain = |character: char| character.is_alphanumeric() || "-_./=:,+@%".contains(character);

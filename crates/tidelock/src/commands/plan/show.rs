@@ -3,7 +3,7 @@
 use protocol::{Changeset, Plan, PlanCheck, PlanLeftOut};
 use serde_json::json;
 
-use super::words::{check_state, next, short, state, summary};
+use super::labels::{check_state, next, short, state, summary};
 use super::{changesets, conflicts, get, overlaps};
 use crate::client::Client;
 use crate::commands::ids::PLAN;
@@ -15,11 +15,8 @@ use crate::output::{Cell, Palette, Report, Tone, fields, table};
 use crate::printable::{cut, printable};
 use crate::units::format_count;
 
-/// How much of a text stands in a field.
 const TEXT_CHARACTERS: usize = 300;
-/// How much of the hash of a base is shown.
 const HASH_CHARACTERS: usize = 16;
-/// How many paths are shown that are left out.
 const LEFT_OUT: usize = 20;
 
 pub(super) fn show(wanted: &str, client: &Client) -> Result<Report, Failure> {
@@ -121,7 +118,6 @@ fn running(palette: Palette, plan: &Plan) -> String {
     table(palette, &rows)
 }
 
-/// Checks, one a line.
 pub(in crate::commands) fn checks(palette: Palette, checks: &[PlanCheck]) -> String {
     let rows: Vec<Vec<Cell>> = checks
         .iter()

@@ -7,7 +7,6 @@ use crate::units::format_count;
 
 /// The least that a path is given, however narrow the terminal.
 const LEAST_PATH: usize = 20;
-/// The widest bar.
 const WIDEST_BAR: usize = 40;
 
 /// A line for each of the first so many files, and one for all of them.

@@ -32,7 +32,6 @@ pub(super) fn run(arguments: &AnswerArguments, client: &Client) -> Result<Report
     Ok(Report::success(answer, text).with_notes(notes))
 }
 
-/// Where a question is answered.
 pub(super) fn permission_path(session: &str, permission: &str) -> String {
     path(session, &format!("/permissions/{}", path_segment(permission)))
 }

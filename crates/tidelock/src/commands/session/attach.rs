@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use super::ending;
 use super::follow::follow;
 use super::path;
-use super::scene::Prompts;
-use super::tell::{Beginning, Teller};
+use super::printer::{Beginning, TurnPrinter};
+use super::view::Prompts;
 use crate::cli::{AttachArguments, Reach};
 use crate::client::{Client, Ended, Interrupts, LOOK_AGAIN_AFTER, PATIENCE, StreamEnd, absence};
 use crate::commands::ids::SESSION;
@@ -17,7 +17,6 @@ use crate::error::{Exit, Failure};
 use crate::output::Report;
 use crate::printable::printable;
 
-/// How many turns are asked for at a time.
 const PAGE_TURNS: usize = 50;
 
 pub(super) fn run(arguments: &AttachArguments, client: &Client) -> Result<Report, Failure> {
@@ -33,9 +32,9 @@ pub(super) fn run(arguments: &AttachArguments, client: &Client) -> Result<Report
     // waits never begins.
     let mut newest = session.last_turn;
     if let Some(turn) = &told {
-        last = Some(watch((&id, turn), beginning, client)?);
+        last = Some(watch(&id, turn, beginning, client)?);
         beginning = Beginning::Start;
-        if has_begun((&id, turn), client)? {
+        if has_begun(&id, turn, client)? {
             newest = Some(turn.clone());
         }
     } else if arguments.reach() == Reach::Past {
@@ -46,7 +45,7 @@ pub(super) fn run(arguments: &AttachArguments, client: &Client) -> Result<Report
     while arguments.reach() == Reach::Follow && last != Some(Ended::NobodyReads) {
         let page_before = |before: Option<&str>| newest_turns(&id, before, client);
         for turn in turns_after(newest.as_deref(), page_before)? {
-            last = Some(watch((&id, &turn), beginning, client)?);
+            last = Some(watch(&id, &turn, beginning, client)?);
             told = Some(turn.clone());
             newest = Some(turn);
         }
@@ -67,7 +66,7 @@ pub(super) fn run(arguments: &AttachArguments, client: &Client) -> Result<Report
     if let Some(turn) = value.get("turn") {
         let turn: Turn = printable(turn)?;
         let name = turn.state.name();
-        let why = super::words::why(&turn);
+        let why = super::labels::why(&turn);
         let because = if why.is_empty() { why } else { format!(": {why}") };
         notes.push(format!("{} is {name}{because}", turn.id));
     }
@@ -110,14 +109,13 @@ fn newest_turns(session: &str, before: Option<&str>, client: &Client) -> Result<
     Ok(printable(&client.fetch_patiently(&turns_path(session, before))?)?)
 }
 
-/// Where the turns before one are, or the newest ones.
 pub(in crate::commands) fn turns_path(session: &str, before: Option<&str>) -> String {
     let place = before.map_or_else(String::new, |before| format!("&before={before}"));
     path(session, &format!("/turns?limit={PAGE_TURNS}{place}"))
 }
 
 /// Whether a turn did not only wait.
-fn has_begun((session, turn): (&str, &str), client: &Client) -> Result<bool, Failure> {
+fn has_begun(session: &str, turn: &str, client: &Client) -> Result<bool, Failure> {
     let turn: Turn = printable(&client.fetch_patiently::<Value>(&super::turn_path(session, turn, ""))?)?;
     Ok(turn.started_at.is_some())
 }
@@ -144,20 +142,16 @@ pub(in crate::commands) fn turns_after(
 }
 
 fn watch(
-    (session, turn): (&str, &str),
+    session: &str,
+    turn: &str,
     beginning: Beginning,
     client: &Client,
 ) -> Result<Ended<TurnState>, Failure> {
-    let mut teller = Teller::new(
-        client.format(),
-        session,
-        (Prompts::Told, beginning),
-        &client.context,
-    );
+    let mut printer = TurnPrinter::new(client, session, Prompts::Shown, beginning);
     // Ctrl-C ends this process and nothing else.
     let interrupts = &mut Interrupts::default();
-    let ended = follow(client, (session, turn), beginning, interrupts, &mut teller)?;
-    teller.close();
+    let ended = follow(client, session, turn, beginning, interrupts, &mut printer)?;
+    printer.close();
     Ok(ended)
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use protocol::{ArchiveSession, CancelTurn, ForkSession, RenameSession, Session};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{path, post};
 use crate::cli::{ArchiveSessionArguments, ForkArguments, RenameSessionArguments, SessionCancelArguments};
@@ -12,7 +12,7 @@ use crate::commands::ids::{SESSION, TURN};
 use crate::commands::plan::short;
 use crate::error::Failure;
 use crate::output::Report;
-use crate::printable::printable;
+use crate::printable::Answer;
 use crate::start::Repeat;
 
 /// How long a stop may take: the daemon waits for 10 seconds, and a busy machine takes its time.
@@ -34,11 +34,10 @@ pub(super) fn cancel(arguments: &SessionCancelArguments, client: &Client) -> Res
         Some(_) => Repeat::Harmless,
         None => Repeat::Harmful,
     };
-    let answer = client.ask(repeat, |client| {
+    let session: Answer<Session> = client.ask(repeat, |client| {
         client.post_within(&path(&id, "/cancel"), Some(&request), STOP_TIMEOUT)
     })?;
-    let session: Session = printable(&answer)?;
-    Ok(Report::success(answer, stopped(&session)))
+    Ok(Report::shown(stopped(&session), session))
 }
 
 fn stopped(session: &Session) -> String {
@@ -65,14 +64,13 @@ pub(super) fn fork(arguments: &ForkArguments, client: &Client) -> Result<Report,
         .map(|turn| TURN.find_of(turn, &id, client))
         .transpose()?;
     let request = ForkSession { session: None, turn };
-    let answer = post(&path(&id, "/fork"), &request, Repeat::Harmful, client)?;
-    let session: Session = printable(&answer)?;
+    let session: Answer<Session> = post(&path(&id, "/fork"), &request, Repeat::Harmful, client)?;
     let text = format!("{} continues from {id}\n", session.id);
     let note = format!(
         "continue with `tidelock session send {} PROMPT`",
         short(&session.id)
     );
-    Ok(Report::success(answer, text).with_notes(vec![note]))
+    Ok(Report::shown(text, session).with_notes(vec![note]))
 }
 
 pub(super) fn rename(arguments: &RenameSessionArguments, client: &Client) -> Result<Report, Failure> {
@@ -97,14 +95,13 @@ fn changed(
     client: &Client,
 ) -> Result<Report, Failure> {
     let id = SESSION.find(wanted, client)?;
-    let answer: Value = post(&path(&id, rest), request, Repeat::Harmless, client)?;
-    let session: Session = printable(&answer)?;
+    let session: Answer<Session> = post(&path(&id, rest), request, Repeat::Harmless, client)?;
     let text = match (rest, session.archived) {
         ("/archive", true) => format!("{id} is archived\n"),
         ("/archive", false) => format!("{id} is no longer archived and accepts prompts again\n"),
         _ => format!("{id} is now called {}\n", session.title),
     };
-    Ok(Report::success(answer, text))
+    Ok(Report::shown(text, session))
 }
 
 pub(super) fn remove(wanted: &str, client: &Client) -> Result<Report, Failure> {

@@ -5,12 +5,12 @@ use std::io::{self, IsTerminal};
 use protocol::{StartTurn, TurnAccepted, TurnState};
 use serde_json::{Value, json};
 
-use super::ending::{self, Outcome};
+use super::ending::{self, TurnReport};
 use super::follow::{Listener as _, follow};
+use super::labels::waits_for;
+use super::printer::{Beginning, TurnPrinter};
 use super::prompt::Prepared;
-use super::scene::Prompts;
-use super::tell::{Beginning, Teller};
-use super::words::waits_for;
+use super::view::Prompts;
 use super::{path, post};
 use crate::cli::{PromptArguments, SendArguments, Stay};
 use crate::client::{Client, Ended, Interrupts};
@@ -63,44 +63,45 @@ pub(in crate::commands) fn converse(
     announce(client.format(), accepted);
     let mut interrupts = catch_interrupts(client, &session.id)?;
     let beginning = Beginning::Start;
-    let mut teller = Teller::new(
-        client.format(),
-        &session.id,
-        (Prompts::Known, beginning),
-        &client.context,
-    );
+    let mut printer = TurnPrinter::new(client, &session.id, Prompts::Known, beginning);
     if io::stderr().is_terminal() {
-        teller.note(&format!(
+        printer.note(&format!(
             "sent to {} in {}; {} doesn't change until the plan is applied",
             turn.agent.name, session.id, session.directory
         ));
     }
     if let Some(machine) = &session.waits_for {
         let here = format!("tidelock session queue {} here", short(&session.id));
-        teller.note(&format!(
+        printer.note(&format!(
             "it {}; to run it on this machine: {here}",
             waits_for(machine)
         ));
     }
-    let which = (session.id.as_str(), turn.id.as_str());
-    let left = follow(client, which, beginning, &mut interrupts, &mut teller)?;
-    let used = teller.usage();
-    teller.close();
-    let outcome = match left {
-        Ended::Over { .. } => ending::ended(which, (arguments.if_done(), &used), &mut interrupts, client)?,
-        Ended::LeftAlone => {
-            let text = ending::left(&session.id, "Detached.");
-            detached(accepted, text, Exit::Command(INTERRUPTED))
-        }
+    let left = follow(
+        client,
+        &session.id,
+        &turn.id,
+        beginning,
+        &mut interrupts,
+        &mut printer,
+    )?;
+    let used = printer.usage();
+    printer.close();
+    let report = match left {
+        Ended::Over { .. } => ending::ended(&session.id, &turn.id, &used, &mut interrupts, client)?,
+        Ended::LeftAlone => None,
         Ended::NobodyReads => {
             let text = ending::left(&session.id, "The output was closed; the turn keeps running.");
-            detached(accepted, text, Exit::Failed)
+            Some(detached(accepted, text, Exit::Failed))
         }
     };
-    Ok(finish(outcome, client.format()))
+    let report = report.unwrap_or_else(|| {
+        let text = ending::left(&session.id, "Detached.");
+        detached(accepted, text, Exit::Command(INTERRUPTED))
+    });
+    Ok(finish(report, client.format()))
 }
 
-/// From now on Ctrl-C is for the turn.
 fn catch_interrupts(client: &Client, session: &str) -> Result<Interrupts, Failure> {
     client.catch_interrupts().map_err(|error| {
         let message = format!("can't listen for Ctrl-C: {error}");
@@ -119,21 +120,21 @@ fn announce(format: Format, accepted: &Value) {
     }
 }
 
-fn detached(accepted: &Value, text: String, exit: Exit) -> Outcome {
+fn detached(accepted: &Value, text: String, exit: Exit) -> TurnReport {
     let value = json!({
         "session": accepted["session"],
         "turn": accepted["turn"],
         "plan": Value::Null,
         "outcome": { "outcome": "detached" },
     });
-    Outcome { value, text, exit }
+    TurnReport { value, text, exit }
 }
 
 /// Standard output is the agent's alone.
-pub(super) fn finish(outcome: Outcome, format: Format) -> Report {
+pub(super) fn finish(report: TurnReport, format: Format) -> Report {
     if format == Format::Human {
         // Whoever has closed standard error does not want to be told.
-        drop(output::write(io::stderr(), &outcome.text));
+        drop(output::write(io::stderr(), &report.text));
     }
-    Report::success(outcome.value, String::new()).with_exit(outcome.exit)
+    Report::success(report.value, String::new()).with_exit(report.exit)
 }

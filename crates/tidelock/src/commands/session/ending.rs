@@ -3,21 +3,20 @@
 use protocol::{ErrorCode, Plan, PlanState, Session, Turn, TurnState, Usage};
 use serde_json::{Value, json};
 
-use super::words::{self, usage as usage_text};
+use super::labels::{self, usage as usage_text};
 use super::{path, turn_path};
-use crate::cli::IfDone;
-use crate::client::{Client, Interrupts};
-use crate::commands::exec::ending::{End, SUMMARY_FILES, applied, seal};
-use crate::commands::exec::words as plan_words;
+use crate::client::{Client, Interrupted, Interrupts};
+use crate::commands::exec::ending::{End, diff_summary, finished, show_finish};
+use crate::commands::exec::messages as plan_messages;
 use crate::commands::job::INTERRUPTED;
-use crate::commands::plan::{columns, path as plan_path, read_diff, short, stat};
+use crate::commands::plan::{path as plan_path, short};
 use crate::error::{Exit, Failure};
-use crate::output::Palette;
 use crate::printable::printable;
 
-/// All that there is to say at the end.
+const UNCHANGED: &str = "It changed nothing.\n";
+
 #[derive(Debug)]
-pub(super) struct Outcome {
+pub(super) struct TurnReport {
     pub(super) value: Value,
     pub(super) text: String,
     pub(super) exit: Exit,
@@ -32,14 +31,24 @@ pub(super) fn exit_of(state: TurnState) -> Exit {
     }
 }
 
-/// What follows when a turn is over.
+/// Shows how a turn ended and what became of its plan. If the daemon is still finishing the plan, that is followed first;
+/// nothing is returned if the user detached from it.
 pub(super) fn ended(
-    (session, turn): (&str, &str),
-    (if_done, used): (IfDone, &Usage),
+    session: &str,
+    turn: &str,
+    used: &Usage,
     interrupts: &mut Interrupts,
     client: &Client,
-) -> Result<Outcome, Failure> {
-    let turn_value = client.fetch(&turn_path(session, turn, ""))?;
+) -> Result<Option<TurnReport>, Failure> {
+    let mut turn_value: Value = client.fetch(&turn_path(session, turn, ""))?;
+    let mut interrupted = Interrupted::No;
+    if let Some(job) = turn_value["finish_job"].as_str() {
+        let Some((_, by_user)) = finished(job, interrupts, client)? else {
+            return Ok(None);
+        };
+        interrupted = by_user;
+        turn_value = client.fetch(&turn_path(session, turn, ""))?;
+    }
     let session_value = client.fetch(&path(session, ""))?;
     let turn: Turn = printable(&turn_value)?;
     let conversation: Session = printable(&session_value)?;
@@ -59,22 +68,27 @@ pub(super) fn ended(
         text,
         exit: exit_of(turn.state),
     };
+    if turn.finished.is_some() {
+        end.outcome = turn_value["finished"].clone();
+    }
     let plan = turn.plan.as_ref().or(conversation.plan.as_ref());
     match plan.map(|plan| (plan, client.fetch(&plan_path(plan, "")))) {
-        Some((_, Ok(value))) if has_work(&printable(&value)?) => {
+        Some((_, Ok(value))) => {
             end.plan = value;
-            end = with_plan((end, &turn), if_done, interrupts, client)?;
+            show_plan(&mut end, &turn, client)?;
         }
-        Some((_, Ok(value))) => end = unchanged(end, value),
         // A plan that is gone is nothing to review any more.
         Some((_, Err(failure))) if failure.code == ErrorCode::PlanNotFound.as_str() => {
-            end = unchanged(end, Value::Null);
+            end.text.push_str(UNCHANGED);
         }
         Some((plan, Err(failure))) => end = unknown(end, plan, failure),
-        None => end = unchanged(end, Value::Null),
+        None => end.text.push_str(UNCHANGED),
+    }
+    if interrupted == Interrupted::Yes && end.exit == Exit::Failed {
+        end.exit = Exit::Command(INTERRUPTED);
     }
     end.text.push_str(&go_on(&conversation));
-    Ok(Outcome {
+    Ok(Some(TurnReport {
         value: json!({
             "session": session_value,
             "turn": turn_value,
@@ -83,14 +97,25 @@ pub(super) fn ended(
         }),
         text: end.text,
         exit: end.exit,
-    })
+    }))
 }
 
-/// The turn has changed nothing that is still to be reviewed.
-fn unchanged(mut end: End, plan: Value) -> End {
-    end.plan = plan;
-    end.text.push_str("It changed nothing.\n");
-    end
+/// Shows what is in the plan, and what the daemon did with it if the prompt asked for that.
+fn show_plan(end: &mut End, turn: &Turn, client: &Client) -> Result<(), Failure> {
+    let plan: Plan = printable(&end.plan)?;
+    match &turn.finished {
+        Some(finish) if turn.state == TurnState::Done || has_work(&plan) => {
+            show_finish(end, &plan, finish, client);
+        }
+        None if has_work(&plan) => {
+            end.outcome = json!({ "outcome": plan.state.as_str() });
+            end.text.push_str(&diff_summary(&plan, client));
+            end.text.push_str(&plan_messages::not_carried(&plan));
+            end.text.push_str(&plan_messages::next(&plan));
+        }
+        Some(_) | None => end.text.push_str(UNCHANGED),
+    }
+    Ok(())
 }
 
 /// The plan cannot be read, so nobody knows what was changed, and nothing was applied.
@@ -107,44 +132,6 @@ fn unknown(mut end: End, plan: &str, failure: Failure) -> End {
     end
 }
 
-/// Shows what the plan comes to, and applies it if that is wanted.
-fn with_plan(
-    (mut end, turn): (End, &Turn),
-    if_done: IfDone,
-    interrupts: &mut Interrupts,
-    client: &Client,
-) -> Result<End, Failure> {
-    let plan: Plan = printable(&end.plan)?;
-    end.outcome = json!({ "outcome": plan.state.as_str() });
-    // What cannot be shown is still there: the numbers of the plan are enough to go on.
-    let summary = match read_diff(&plan.id, "", client) {
-        Ok((_, diff)) => stat(Palette::for_stderr(), &diff, SUMMARY_FILES, columns()),
-        Err(failure) => format!(
-            "{} (the diff cannot be shown: {})\n",
-            plan_words::numbers(&plan),
-            failure.message
-        ),
-    };
-    end.text.push_str(&summary);
-    end.text.push_str(&plan_words::not_carried(&plan));
-    match (if_done, turn.state) {
-        (IfDone::Apply, TurnState::Done) => {
-            if plan.state == PlanState::Open {
-                seal(&mut end, &plan.id, client);
-            }
-            return applied(None, end, interrupts, client);
-        }
-        (IfDone::Apply, _) => {
-            end.outcome = json!({ "outcome": "not_applied", "why": "turn_not_done" });
-            end.text
-                .push_str("It was not applied, because the turn didn't finish.\n");
-        }
-        (IfDone::Show, _) => {}
-    }
-    end.text.push_str(&plan_words::next(&plan));
-    Ok(end)
-}
-
 /// Whether there is something to review. What was applied or given up before is over.
 fn has_work(plan: &Plan) -> bool {
     let has_any = plan.summary.files > 0 || !plan.not_carried.is_empty() || plan.unrecorded.is_some();
@@ -153,7 +140,7 @@ fn has_work(plan: &Plan) -> bool {
 
 /// How a turn ended, if not well.
 fn how(turn: &Turn) -> String {
-    let because = match words::why(turn) {
+    let because = match labels::why(turn) {
         why if why.is_empty() => String::new(),
         why => format!(": {why}"),
     };
@@ -168,7 +155,6 @@ fn how(turn: &Turn) -> String {
     }
 }
 
-/// How to go on with the session.
 fn go_on(session: &Session) -> String {
     format!(
         "Continue with: tidelock session send {} PROMPT\n",

@@ -6,29 +6,24 @@ use daemon::{Liveness, read_owner};
 use protocol::{CancelTurn, TurnEnd, TurnState};
 use serde_json::Value;
 
-use super::tell::Beginning;
+use super::printer::Beginning;
 use super::{path, turn_path};
 use crate::client::{Client, ClientError, Ended, Follower, Interrupts, Revived};
 use crate::context::Context;
 use crate::error::{Exit, Failure, UNREACHABLE, chain};
 use protocol::sse::ServerEvent;
 
-/// Something that the stream of a turn says.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::commands) enum Said {
-    /// An event, as it came.
+pub(in crate::commands) enum TurnMessage {
     Event(Value),
-    /// A snapshot in the place of events.
     Resync(Value),
     End(TurnEnd),
 }
 
-/// Takes in what the stream of a turn says.
 pub(in crate::commands) trait Listener {
     /// Takes something in. An error of the kind `BrokenPipe` ends the following without a failure.
-    fn hear(&mut self, said: &Said) -> io::Result<()>;
+    fn hear(&mut self, said: &TurnMessage) -> io::Result<()>;
 
-    /// A piece of the stream has been taken in whole.
     fn flush(&mut self) -> io::Result<()>;
 
     /// Something that is not said by the turn, for people.
@@ -38,7 +33,8 @@ pub(in crate::commands) trait Listener {
 /// Follows a turn to its end. The first Ctrl-C cancels the turn, the second one leaves it alone.
 pub(in crate::commands) fn follow(
     client: &Client,
-    (session, turn): (&str, &str),
+    session: &str,
+    turn: &str,
     beginning: Beginning,
     interrupts: &mut Interrupts,
     listener: &mut impl Listener,
@@ -77,14 +73,14 @@ impl<L: Listener> Follower for Following<'_, L> {
         };
         match &said {
             // It was told before the connection broke.
-            Said::Event(_) if number <= self.newest => return Ok(None),
-            Said::Event(_) | Said::Resync(_) => self.newest = number,
-            Said::End(_) => {}
+            TurnMessage::Event(_) if number <= self.newest => return Ok(None),
+            TurnMessage::Event(_) | TurnMessage::Resync(_) => self.newest = number,
+            TurnMessage::End(_) => {}
         }
         self.listener.hear(&said)?;
         Ok(match said {
-            Said::End(end) => Some(end.state),
-            Said::Event(_) | Said::Resync(_) => None,
+            TurnMessage::End(end) => Some(end.state),
+            TurnMessage::Event(_) | TurnMessage::Resync(_) => None,
         })
     }
 
@@ -163,20 +159,23 @@ pub(in crate::commands) fn has_crashed(context: &Context) -> bool {
 ///
 /// # Errors
 /// It is something that we should understand. To pass over it would be a silent gap.
-fn understand(event: &ServerEvent) -> io::Result<Option<(Said, Option<u64>)>> {
+fn understand(event: &ServerEvent) -> io::Result<Option<(TurnMessage, Option<u64>)>> {
     let garbled = |error| io::Error::new(ErrorKind::InvalidData, error);
     let data = event.data.as_str();
     Ok(match (event.kind.as_str(), event.id.as_deref()) {
-        ("end", _) => Some((Said::End(serde_json::from_str(data).map_err(garbled)?), None)),
+        ("end", _) => Some((
+            TurnMessage::End(serde_json::from_str(data).map_err(garbled)?),
+            None,
+        )),
         ("resync", _) => {
             let resync: Value = serde_json::from_str(data).map_err(garbled)?;
             let after = resync["after"].as_u64();
-            Some((Said::Resync(resync), after))
+            Some((TurnMessage::Resync(resync), after))
         }
         (_, Some(_)) => {
             let event: Value = serde_json::from_str(data).map_err(garbled)?;
             let sequence = event["sequence"].as_u64();
-            Some((Said::Event(event), sequence))
+            Some((TurnMessage::Event(event), sequence))
         }
         (_, None) => None,
     })
@@ -204,15 +203,15 @@ mod tests {
         let cases = [
             (
                 event("text", Some("3"), &text.to_string()),
-                Some(Some((Said::Event(text), Some(3)))),
+                Some(Some((TurnMessage::Event(text), Some(3)))),
             ),
             (
                 event("resync", Some("7"), &resync.to_string()),
-                Some(Some((Said::Resync(resync), Some(7)))),
+                Some(Some((TurnMessage::Resync(resync), Some(7)))),
             ),
             (
                 event("end", None, r#"{"sequence":9,"state":"done"}"#),
-                Some(Some((Said::End(end), None))),
+                Some(Some((TurnMessage::End(end), None))),
             ),
             // What a newer daemon says besides.
             (event("weather", None, "{}"), Some(None)),

@@ -4,7 +4,7 @@ use protocol::{Session, SessionList, TurnState};
 use serde_json::json;
 
 use super::SESSIONS;
-use super::words::{agent, state};
+use super::labels::{agent, state};
 use crate::cli::SessionListArguments;
 use crate::client::{Client, path_segment};
 use crate::commands::job::age;
@@ -15,7 +15,6 @@ use crate::paths;
 use crate::printable::{cut, printable};
 use crate::units::format_duration;
 
-/// How much of a title is shown.
 const TITLE_CHARACTERS: usize = 50;
 
 pub(super) fn list(arguments: &SessionListArguments, client: &Client) -> Result<Report, Failure> {

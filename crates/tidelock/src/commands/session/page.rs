@@ -7,14 +7,12 @@ use std::io::{self, Write};
 
 use crate::output::{Palette, Tone};
 
-/// One of the standard streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stream {
     Out,
     Err,
 }
 
-/// Whether both streams are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Layout {
     Together,
@@ -22,7 +20,6 @@ pub(super) enum Layout {
 }
 
 impl Layout {
-    /// As it is for this process.
     pub(super) fn here() -> Layout {
         let (out, err) = (rustix::fs::fstat(io::stdout()), rustix::fs::fstat(io::stderr()));
         match (out, err) {
@@ -32,7 +29,6 @@ impl Layout {
     }
 }
 
-/// Whether the last line has its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Line {
     Open,
@@ -46,9 +42,7 @@ pub(super) struct Page {
     palette: Palette,
     out: Line,
     err: Line,
-    /// Who wrote last.
     last: Stream,
-    /// How often something was written.
     writes: u64,
     /// What has not been handed to the system yet.
     pending: Vec<(Stream, String)>,
@@ -73,7 +67,6 @@ impl Page {
         self.writes
     }
 
-    /// Writes a piece of a line, or several lines.
     pub(super) fn put(&mut self, stream: Stream, text: &str, tone: Tone) {
         if text.is_empty() {
             return;
@@ -125,7 +118,6 @@ impl Page {
         }
     }
 
-    /// Writes a line of its own.
     pub(super) fn line(&mut self, stream: Stream, text: &str, tone: Tone) {
         self.fresh(stream);
         self.put(stream, &format!("{text}\n"), tone);
@@ -138,7 +130,6 @@ impl Page {
         }
     }
 
-    /// Hands everything to the system.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         for (stream, text) in std::mem::take(&mut self.pending) {
             match stream {

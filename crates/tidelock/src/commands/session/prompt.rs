@@ -11,18 +11,15 @@ use protocol::{AgentChoice, IfBusy, NewAttachment, StartTurn, TurnId};
 use crate::cli::PromptArguments;
 use crate::error::{Exit, Failure};
 
-/// The prompt that stands for standard input.
 pub(in crate::commands) const FROM_STDIN: &str = "-";
 /// The most that is read of a prompt or a script. The daemon takes less, and says how much.
 const TEXT_LIMIT_BYTES: u64 = 1 << 20;
 /// The most that is read of an attachment. The daemon takes less in one request, and says how much.
 const ATTACHMENT_LIMIT_BYTES: u64 = 64 << 20;
-/// The agent that follows a script.
 const REHEARSAL: &str = "rehearsal";
 /// The agent that has a choice of models, if none is named.
 const MODEL: &str = "model";
 
-/// A prompt that is ready to be sent.
 #[derive(Debug)]
 pub(in crate::commands) struct Prepared {
     request: StartTurn,
@@ -52,6 +49,7 @@ impl Prepared {
                 if_busy: None,
                 seen: None,
                 here: false,
+                finish: arguments.finish(),
                 // Whoever is not sure that it has arrived sends it again, and it is the same turn.
                 idempotency_key: Some(TurnId::generate().to_string()),
             },
@@ -67,7 +65,6 @@ impl Prepared {
         })
     }
 
-    /// What is sent to a session of its own.
     pub(in crate::commands) fn first(&self) -> StartTurn {
         let with_script = self.choice.clone().filter(|choice| choice.script.is_some());
         StartTurn {
@@ -76,7 +73,6 @@ impl Prepared {
         }
     }
 
-    /// What is sent to a session that is there.
     pub(in crate::commands) fn further(&self, if_busy: IfBusy) -> StartTurn {
         StartTurn {
             agent: self.choice.clone(),
@@ -137,7 +133,6 @@ fn media_type(path: &Path) -> Option<&'static str> {
     }
 }
 
-/// The text of a file, or of standard input.
 pub(in crate::commands) fn text_of(path: &Path) -> Result<String, Failure> {
     String::from_utf8(read(path, TEXT_LIMIT_BYTES)?)
         .map_err(|_| unusable(path, "isn't UTF-8 text".to_owned()))
@@ -253,6 +248,7 @@ mod tests {
             if_busy: None,
             seen: None,
             here: false,
+            finish: None,
             idempotency_key: key,
         };
         assert_eq!(prepared.first(), expected);

@@ -37,7 +37,7 @@ pub(super) fn run(arguments: &QueueArguments, client: &Client) -> Result<Report,
             change(&turn_of(turn)?, &request)?;
         }
         QueueCommand::Here => {
-            post(&path(&session, "/here"), &json!({}), Repeat::Harmless, client)?;
+            post::<Value>(&path(&session, "/here"), &json!({}), Repeat::Harmless, client)?;
         }
         QueueCommand::Rm { turn } => {
             let turn = turn_of(turn)?;

@@ -40,7 +40,6 @@ pub(super) fn session() -> Session {
     }
 }
 
-/// A session with a turn that asks these things.
 pub(super) fn asking(session: Session, permissions: &[&str]) -> Session {
     let asking = permissions.iter().map(|permission| WaitingPermission {
         permission: (*permission).to_owned(),
@@ -88,6 +87,9 @@ pub(super) fn turn(state: TurnState) -> Turn {
             cost_micros: 1_500,
         },
         error,
+        finish: None,
+        finish_job: None,
+        finished: None,
         last_sequence: 42,
     }
 }

@@ -3,8 +3,8 @@
 use protocol::{Session, Turn, TurnList};
 use serde_json::json;
 
+use super::labels::{agent, state, turn_state, waits_for, why};
 use super::path;
-use super::words::{agent, state, turn_state, waits_for, why};
 use crate::client::Client;
 use crate::commands::ids::SESSION;
 use crate::commands::job::{age, between, with_age};
@@ -17,7 +17,6 @@ use crate::units::format_duration;
 
 /// How many turns are shown. The rest is in an export.
 const SHOWN_TURNS: usize = 10;
-/// How much of a prompt is shown.
 const PROMPT_CHARACTERS: usize = 70;
 
 pub(super) fn show(wanted: &str, client: &Client) -> Result<Report, Failure> {
@@ -120,7 +119,6 @@ fn text(palette: Palette, session: &Session, waiting: &[Turn], turns: &[Turn]) -
     text
 }
 
-/// Turns, one a line.
 pub(super) fn turn_rows(palette: Palette, turns: &[Turn]) -> String {
     let rows: Vec<Vec<Cell>> = turns
         .iter()

@@ -16,14 +16,13 @@ const SHOWN_LINES: u64 = 8;
 const WHY_LINES: usize = 3;
 /// A line without an end is shown when it is as long as this.
 const LINE_LIMIT_CHARACTERS: usize = 4096;
-/// What stands before what a tool says.
 const INDENT: &str = "    ";
 /// What is said of a shorter call is not worth a number.
 const WORTH_TELLING: Duration = Duration::from_secs(1);
 
 /// A call of a tool, as far as it was told.
 #[derive(Debug, Default)]
-pub(super) struct ToolTold {
+pub(super) struct ShownTool {
     tool: String,
     /// What it is to do; nothing before it runs.
     title: Option<String>,
@@ -34,16 +33,15 @@ pub(super) struct ToolTold {
     /// The beginning of a line whose end has not come.
     line: String,
     lines: u64,
-    /// How many characters of its output were taken in.
     output: usize,
     ended: bool,
 }
 
-impl ToolTold {
-    pub(super) fn new(tool: &str) -> ToolTold {
-        ToolTold {
+impl ShownTool {
+    pub(super) fn new(tool: &str) -> ShownTool {
+        ShownTool {
             tool: tool.to_owned(),
-            ..ToolTold::default()
+            ..ShownTool::default()
         }
     }
 
@@ -56,7 +54,6 @@ impl ToolTold {
         cut(&text, columns.saturating_sub(20).max(20))
     }
 
-    /// It runs now.
     pub(super) fn start(&mut self, page: &mut Page, columns: usize, (title, at_ms): (&str, Option<i64>)) {
         if self.title.is_some() {
             return;
@@ -68,7 +65,6 @@ impl ToolTold {
         self.mark = Some(page.mark());
     }
 
-    /// More of what it says.
     pub(super) fn output(&mut self, page: &mut Page, columns: usize, delta: &str) {
         self.output += delta.chars().count();
         for piece in delta.split_inclusive('\n') {
@@ -97,7 +93,6 @@ impl ToolTold {
         }
     }
 
-    /// It has ended.
     pub(super) fn end(&mut self, page: &mut Page, columns: usize, ended: &Ended<'_>) {
         if self.ended {
             return;
@@ -155,7 +150,6 @@ impl ToolTold {
     }
 }
 
-/// The end of a call.
 #[derive(Debug)]
 pub(super) struct Ended<'a> {
     pub(super) state: ToolState,

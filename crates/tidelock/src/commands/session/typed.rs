@@ -11,13 +11,12 @@ use protocol::{AnswerPermission, PermissionAnswer};
 use serde_json::Value;
 
 use super::answer::permission_path;
-use super::scene::Question;
+use super::view::Question;
 use crate::client::Client;
 use crate::context::Context;
 use crate::error::chain;
 use crate::output;
 
-/// Takes answers for one session.
 #[derive(Debug)]
 pub(super) struct Typed {
     /// The question that a line would answer. Held to look or to replace it, never while something is waited for.
@@ -85,7 +84,6 @@ fn read(client: &Client, session: &str, question: &Mutex<Option<Question>>) {
     }
 }
 
-/// What can be typed.
 pub(super) fn choices(question: &Question) -> String {
     let has_always = question
         .options

@@ -6,7 +6,6 @@ use crate::cli::Afterwards;
 use crate::commands::plan::{Attempt, checks_text, next_lines, outcome_text_of, short, summary};
 use crate::output::Palette;
 
-/// That the command is about to run.
 pub(super) fn begun(plan: &Plan) -> String {
     format!(
         "running in the sandbox of {} ({}); {} doesn't change until the plan is applied",
@@ -50,7 +49,6 @@ pub(super) fn not_recorded(plan: &Plan, failed: &PlanUnrecorded) -> String {
     )
 }
 
-/// What to type next.
 pub(in crate::commands) fn next(plan: &Plan) -> String {
     let lines = next_lines(plan);
     if lines.is_empty() {
@@ -58,11 +56,6 @@ pub(in crate::commands) fn next(plan: &Plan) -> String {
     }
     let lines: String = lines.iter().map(|line| format!("  {line}\n")).collect();
     format!("\n{} is {}. Next:\n{lines}", plan.id, plan.state.as_str())
-}
-
-/// The checks, with those that have not passed.
-pub(in crate::commands) fn checks(palette: Palette, plan: &Plan) -> String {
-    checks_text(palette, &plan.checks)
 }
 
 /// Nobody stays with the command.
@@ -79,7 +72,6 @@ pub(super) fn detached(plan: &Plan, afterwards: Afterwards, job: &str) -> String
     )
 }
 
-/// Somebody has left the command to itself.
 pub(super) fn left(plan: &Plan, job: &str) -> String {
     let (plan_end, job_end) = (short(&plan.id), short(job));
     format!(
@@ -96,7 +88,6 @@ pub(super) fn unchanged(plan: &Plan, finish: &PlanFinish) -> String {
     }
 }
 
-/// A plan that somebody else was faster with.
 pub(super) fn over(plan: &Plan) -> String {
     format!(
         "Meanwhile, {} was {} by someone else.\n",
@@ -105,7 +96,6 @@ pub(super) fn over(plan: &Plan) -> String {
     )
 }
 
-/// What the daemon did with the plan, after its summary.
 pub(super) fn finished(palette: Palette, plan: &Plan, finish: &PlanFinish) -> String {
     let why = finish.text.as_deref().unwrap_or_default();
     match finish.outcome {
@@ -113,6 +103,7 @@ pub(super) fn finished(palette: Palette, plan: &Plan, finish: &PlanFinish) -> St
         FinishOutcome::NotApplied => {
             let because = match finish.why.as_deref() {
                 Some("command_failed") => "the command didn't succeed",
+                Some("turn_not_done") => "the turn didn't finish",
                 Some("input_cut") => "its input was cut off",
                 Some("checks") => "not all checks have passed",
                 Some("interrupted") => "it was interrupted",
@@ -177,7 +168,7 @@ mod tests {
             kept(&plan(PlanState::Open)),
             next(&plan(PlanState::Open)),
             next(&passed),
-            checks(Palette::Plain, &plan(PlanState::Sealed)),
+            checks_text(Palette::Plain, &plan(PlanState::Sealed).checks),
             next(&plan(PlanState::Discarded)),
             detached(&plan(PlanState::Open), Afterwards::Keep, job),
             detached(&plan(PlanState::Open), Afterwards::Seal, job),

@@ -12,7 +12,6 @@ pub(super) fn at(path: &str, position: Position) -> String {
     format!("{}:{}:{}", one_line(path), position.line, position.column)
 }
 
-/// Says that a list was cut.
 pub(super) fn cut_note(shown: usize, total: u64) -> Option<String> {
     (total > shown as u64).then(|| format!("showing {shown} of {total}"))
 }
@@ -63,7 +62,6 @@ pub(super) fn outline(answer: &SymbolsAnswer) -> (String, Vec<String>) {
     (or_none(text, "no symbols"), notes.into_iter().collect())
 }
 
-/// The symbols of a workspace, each with its place.
 pub(super) fn symbols(answer: &SymbolsAnswer) -> (String, Vec<String>) {
     let line = |symbol: &Symbol| {
         let place = match symbol.range {

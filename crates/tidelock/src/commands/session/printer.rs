@@ -5,54 +5,46 @@ use std::io::{self, ErrorKind};
 use protocol::{PermissionId, TurnEvent, TurnResync, Usage};
 use serde_json::{Value, json};
 
-use super::follow::{Listener, Said};
+use super::follow::{Listener, TurnMessage};
 use super::page::{Layout, Page, Stream};
-use super::scene::{Prompts, Scene};
 use super::typed::{Typed, choices};
+use super::view::{Prompts, TurnView};
+use crate::client::Client;
 use crate::commands::plan::{columns, short};
-use crate::context::Context;
 use crate::output::{self, Format, Palette, Tone, json_line};
 use crate::printable::printable;
 
-/// Tells one reader of one turn.
 #[derive(Debug)]
-pub(super) struct Teller {
+pub(super) struct TurnPrinter {
     format: Format,
     session: String,
-    scene: Scene,
+    view: TurnView,
     typed: Option<Typed>,
-    /// The question whose answer is waited for.
     asking: Option<PermissionId>,
     /// For programs: what has not been written yet.
     pending: String,
     beginning: Beginning,
 }
 
-/// Where the reader begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::commands) enum Beginning {
     Start,
-    /// So many events before the end.
     Tail(u64),
 }
 
-impl Teller {
-    pub(super) fn new(
-        format: Format,
-        session: &str,
-        (prompts, beginning): (Prompts, Beginning),
-        context: &Context,
-    ) -> Teller {
+impl TurnPrinter {
+    pub(super) fn new(client: &Client, session: &str, prompts: Prompts, beginning: Beginning) -> TurnPrinter {
         let palette = Palette::for_stderr();
         let page = Page::new(Layout::here(), palette);
+        let format = client.format();
         let typed = match format {
-            Format::Human => Typed::here(context, session),
+            Format::Human => Typed::here(&client.context, session),
             Format::Json => None,
         };
-        Teller {
+        TurnPrinter {
             format,
             session: session.to_owned(),
-            scene: Scene::new(page, palette, columns(), prompts),
+            view: TurnView::new(page, palette, columns(), prompts),
             typed,
             asking: None,
             pending: String::new(),
@@ -60,50 +52,48 @@ impl Teller {
         }
     }
 
-    /// What was used, as far as it was told.
     pub(super) fn usage(&self) -> Usage {
-        self.scene.usage
+        self.view.usage
     }
 
-    /// Ends what is open, so that others can write.
     pub(super) fn close(mut self) {
-        self.scene.page.fresh(Stream::Out);
-        self.scene.page.fresh(Stream::Err);
+        self.view.page.fresh(Stream::Out);
+        self.view.page.fresh(Stream::Err);
         drop(self.flush());
     }
 }
 
-impl Listener for Teller {
-    /// It is shown by [`Teller::flush`] at the latest.
-    fn hear(&mut self, said: &Said) -> io::Result<()> {
+impl Listener for TurnPrinter {
+    /// It is shown by [`TurnPrinter::flush`] at the latest.
+    fn hear(&mut self, said: &TurnMessage) -> io::Result<()> {
         if self.format == Format::Json {
             let line = match said {
-                Said::Event(event) => json_line(&json!({ "event": event })),
-                Said::Resync(resync) => json_line(&json!({ "resync": resync })),
-                Said::End(end) => json_line(&json!({ "end": end })),
+                TurnMessage::Event(event) => json_line(&json!({ "event": event })),
+                TurnMessage::Resync(resync) => json_line(&json!({ "resync": resync })),
+                TurnMessage::End(end) => json_line(&json!({ "end": end })),
             };
             self.pending.push_str(&line);
             return Ok(());
         }
         match said {
-            Said::Event(event) => {
+            TurnMessage::Event(event) => {
                 let event: TurnEvent = understood(event)?;
-                self.scene.event(&event);
+                self.view.event(&event);
             }
-            Said::Resync(resync) => {
+            TurnMessage::Resync(resync) => {
                 let resync: TurnResync = understood(resync)?;
                 if let Beginning::Tail(_) = self.beginning {
                     // What was told is somewhere in the middle of the whole, and nobody can say where.
                     self.note("the turn was compacted; showing all of it");
                     let palette = Palette::for_stderr();
                     let page = Page::new(Layout::here(), palette);
-                    self.scene.page.flush()?;
-                    self.scene = Scene::new(page, palette, columns(), Prompts::Known);
+                    self.view.page.flush()?;
+                    self.view = TurnView::new(page, palette, columns(), Prompts::Known);
                     self.beginning = Beginning::Start;
                 }
-                self.scene.catch_up(&resync.snapshot);
+                self.view.catch_up(&resync.snapshot);
             }
-            Said::End(_) => {}
+            TurnMessage::End(_) => {}
         }
         Ok(())
     }
@@ -114,15 +104,15 @@ impl Listener for Teller {
             let pending = std::mem::take(&mut self.pending);
             return output::write(io::stdout(), &pending);
         }
-        let open = self.scene.open_questions().next().cloned();
+        let open = self.view.open_questions().next().cloned();
         let asked = open.as_ref().map(|question| question.permission);
         if asked != self.asking {
             self.asking = asked;
             match (&mut self.typed, &open) {
                 (Some(typed), open) => {
                     if let Some(question) = open {
-                        self.scene.page.fresh(Stream::Err);
-                        self.scene.page.put(Stream::Err, &choices(question), Tone::Plain);
+                        self.view.page.fresh(Stream::Err);
+                        self.view.page.put(Stream::Err, &choices(question), Tone::Plain);
                     }
                     typed.ask(open.clone());
                 }
@@ -131,21 +121,21 @@ impl Listener for Teller {
                         "  answer with `tidelock session answer {} allow|always|deny`",
                         short(&self.session)
                     );
-                    self.scene.page.line(Stream::Err, &text, Tone::Plain);
+                    self.view.page.line(Stream::Err, &text, Tone::Plain);
                 }
                 (None, None) => {}
             }
         }
-        self.scene.page.flush()
+        self.view.page.flush()
     }
 
     fn note(&mut self, text: &str) {
         if self.format == Format::Human {
-            self.scene
+            self.view
                 .page
                 .line(Stream::Err, &format!("note: {text}"), Tone::Plain);
             // Who reads the agent's words no more is found out by the next of them.
-            drop(self.scene.page.flush());
+            drop(self.view.page.flush());
         }
     }
 }

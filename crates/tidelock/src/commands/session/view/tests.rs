@@ -7,8 +7,8 @@ use super::super::page::Layout;
 use super::*;
 use crate::printable::printable;
 
-fn scene(layout: Layout, prompts: Prompts) -> Scene {
-    Scene::new(Page::new(layout, Palette::Plain), Palette::Plain, 60, prompts)
+fn view(layout: Layout, prompts: Prompts) -> TurnView {
+    TurnView::new(Page::new(layout, Palette::Plain), Palette::Plain, 60, prompts)
 }
 
 fn event(sequence: u64, data: &Value) -> TurnEvent {
@@ -16,7 +16,6 @@ fn event(sequence: u64, data: &Value) -> TurnEvent {
     printable(&json!({ "sequence": sequence, "at_ms": at_ms, "data": data })).unwrap()
 }
 
-/// A turn with something of every kind.
 fn turn() -> Vec<TurnEvent> {
     let lines: String = (1..=12).map(|number| format!("line {number}\n")).collect();
     let datas = [
@@ -54,9 +53,8 @@ fn turn() -> Vec<TurnEvent> {
         .collect()
 }
 
-/// What both streams got, as one text.
-fn seen(scene: &mut Scene) -> String {
-    let pieces = scene.page.taken();
+fn seen(view: &mut TurnView) -> String {
+    let pieces = view.page.taken();
     let show = |(stream, text): &(Stream, String)| match stream {
         Stream::Out => format!("[out]{text}"),
         Stream::Err => format!("[err]{text}"),
@@ -64,8 +62,8 @@ fn seen(scene: &mut Scene) -> String {
     pieces.iter().map(show).collect()
 }
 
-fn only(stream: Stream, scene: &mut Scene) -> String {
-    let pieces = scene.page.taken().into_iter();
+fn only(stream: Stream, view: &mut TurnView) -> String {
+    let pieces = view.page.taken().into_iter();
     pieces
         .filter(|(of, _)| *of == stream)
         .map(|(_, text)| text)
@@ -74,25 +72,24 @@ fn only(stream: Stream, scene: &mut Scene) -> String {
 
 #[test]
 fn a_turn_is_seen_as_it_goes_on() {
-    let mut scene = scene(Layout::Together, Prompts::Told);
+    let mut view = view(Layout::Together, Prompts::Shown);
     for event in turn() {
-        scene.event(&event);
+        view.event(&event);
     }
-    insta::assert_snapshot!(seen(&mut scene));
-    assert_eq!(scene.usage.output_tokens, 2);
-    assert_eq!(scene.open_questions().count(), 0);
+    insta::assert_snapshot!(seen(&mut view));
+    assert_eq!(view.usage.output_tokens, 2);
+    assert_eq!(view.open_questions().count(), 0);
 }
 
 #[test]
 fn standard_output_has_the_agents_words_and_nothing_else() {
-    let mut apart = scene(Layout::Apart, Prompts::Known);
+    let mut apart = view(Layout::Apart, Prompts::Known);
     for event in turn() {
         apart.event(&event);
     }
     assert_eq!(only(Stream::Out, &mut apart), "I \u{fffd}[31mlook closer.\nDone");
 }
 
-/// The same turn as a snapshot, up to some event.
 fn snapshot(of: &[TurnEvent]) -> TurnTranscript {
     let mut items: Vec<(Option<u64>, TurnItem)> = Vec::new();
     let mut usage = Usage::default();
@@ -205,20 +202,20 @@ fn a_snapshot_adds_what_is_missing_and_nothing_else() {
     let count = |text: &str, part: &str| text.matches(part).count();
     for told in 0..=events.len() {
         for folded in told..=events.len() {
-            let mut scene = scene(Layout::Apart, Prompts::Known);
+            let mut view = view(Layout::Apart, Prompts::Known);
             for event in &events[..told] {
-                scene.event(event);
+                view.event(event);
             }
             let resync = TurnResync {
                 after: 0,
                 snapshot: snapshot(&events[..folded]),
             };
-            scene.catch_up(&resync.snapshot);
+            view.catch_up(&resync.snapshot);
             for event in &events[folded..] {
-                scene.event(event);
+                view.event(event);
             }
             let place = format!("{told} told, {folded} folded");
-            let pieces = scene.page.taken();
+            let pieces = view.page.taken();
             let of = |wanted: Stream| -> String {
                 let pieces = pieces.iter().filter(|(stream, _)| *stream == wanted);
                 pieces.map(|(_, text)| text.as_str()).collect()

@@ -12,24 +12,19 @@ use protocol::{
 
 use super::answer::answer_word;
 use super::page::{Page, Stream};
-use super::tools::{Ended, ToolTold};
+use super::tools::{Ended, ShownTool};
 use crate::output::{Palette, Tone};
 use crate::printable::cut;
 
-/// How much of a prompt is shown before what followed.
 const PROMPT_CHARACTERS: usize = 300;
-/// How much of a wish is shown.
 const SUBJECT_CHARACTERS: usize = 400;
 
-/// Whether the prompt is told first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Prompts {
-    /// The reader has written it.
     Known,
-    Told,
+    Shown,
 }
 
-/// A question that is open.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Question {
     pub(super) permission: PermissionId,
@@ -38,35 +33,32 @@ pub(super) struct Question {
     pub(super) options: Vec<PermissionOption>,
 }
 
-/// An item, as far as it was told.
 #[derive(Debug)]
-enum Told {
+enum ShownItem {
     /// So many characters of what is said or thought, and the page after them.
     Text {
         characters: usize,
         mark: u64,
     },
-    Tool(ToolTold),
+    Tool(ShownTool),
 }
 
-/// One turn on one page.
 #[derive(Debug)]
-pub(super) struct Scene {
+pub(super) struct TurnView {
     pub(super) page: Page,
     palette: Palette,
     columns: usize,
     prompts: Prompts,
-    items: BTreeMap<u64, Told>,
-    /// The questions that were told, with their answers.
+    items: BTreeMap<u64, ShownItem>,
     questions: Vec<(Question, Option<PermissionAnswer>)>,
     troubles: usize,
     pub(super) usage: Usage,
     was_queued: bool,
 }
 
-impl Scene {
-    pub(super) fn new(page: Page, palette: Palette, columns: usize, prompts: Prompts) -> Scene {
-        Scene {
+impl TurnView {
+    pub(super) fn new(page: Page, palette: Palette, columns: usize, prompts: Prompts) -> TurnView {
+        TurnView {
             page,
             palette,
             columns,
@@ -85,12 +77,11 @@ impl Scene {
         open.map(|(question, _)| question)
     }
 
-    /// One more event.
     pub(super) fn event(&mut self, event: &TurnEvent) {
         let at_ms = event.at_ms;
         match &event.data {
             TurnEventBody::Accepted { prompt, .. } => {
-                if self.prompts == Prompts::Told {
+                if self.prompts == Prompts::Shown {
                     self.prompt(&prompt.text);
                 }
             }
@@ -198,7 +189,7 @@ impl Scene {
                     page.put(Stream::Err, "(thinking) ", Tone::Plain);
                 }
             }
-            Some(Told::Text { mark, .. }) if *mark != page.mark() => page.fresh(Stream::Err),
+            Some(ShownItem::Text { mark, .. }) if *mark != page.mark() => page.fresh(Stream::Err),
             Some(_) => {}
         }
         page.put(Stream::Err, delta, Tone::Quiet);
@@ -207,28 +198,28 @@ impl Scene {
 
     fn count(&mut self, item: u64, delta: &str) {
         let now = self.page.mark();
-        let told = self.items.entry(item).or_insert(Told::Text {
+        let told = self.items.entry(item).or_insert(ShownItem::Text {
             characters: 0,
             mark: now,
         });
-        if let Told::Text { characters, mark } = told {
+        if let ShownItem::Text { characters, mark } = told {
             *characters += delta.chars().count();
             *mark = now;
         }
     }
 
-    fn tool(&mut self, item: u64, name: &str) -> (&mut ToolTold, &mut Page) {
+    fn tool(&mut self, item: u64, name: &str) -> (&mut ShownTool, &mut Page) {
         let told = self
             .items
             .entry(item)
-            .or_insert_with(|| Told::Tool(ToolTold::new(name)));
-        if !matches!(told, Told::Tool(_)) {
+            .or_insert_with(|| ShownItem::Tool(ShownTool::new(name)));
+        if !matches!(told, ShownItem::Tool(_)) {
             // An item does not change what it is; whoever says so is told as if it were another one.
-            *told = Told::Tool(ToolTold::new(name));
+            *told = ShownItem::Tool(ShownTool::new(name));
         }
         match told {
-            Told::Tool(tool) => (tool, &mut self.page),
-            Told::Text { .. } => unreachable!("it was made a tool just now"),
+            ShownItem::Tool(tool) => (tool, &mut self.page),
+            ShownItem::Text { .. } => unreachable!("it was made a tool just now"),
         }
     }
 
@@ -350,7 +341,7 @@ impl Scene {
     /// What was not told yet of a text.
     fn untold(&self, item: u64, text: &str) -> String {
         let told = match self.items.get(&item) {
-            Some(Told::Text { characters, .. }) => *characters,
+            Some(ShownItem::Text { characters, .. }) => *characters,
             _ => 0,
         };
         text.chars().skip(told).collect()

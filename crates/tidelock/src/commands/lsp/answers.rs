@@ -5,14 +5,12 @@ use protocol::{
     Signature, SignatureAnswer,
 };
 
-use super::places::{cut_note, missing_servers, or_none};
+use super::locations::{cut_note, missing_servers, or_none};
 use crate::output::{Cell, Palette, list};
 use crate::printable::{cut, one_line};
 use crate::units::format_count;
 
-/// How much of a label stands in a column.
 const LABEL_CHARACTERS: usize = 60;
-/// How much of a detail does.
 const DETAIL_CHARACTERS: usize = 80;
 
 const NOTHING_CHANGED: &str = "nothing was changed; this is what the server proposes";
@@ -139,7 +137,7 @@ pub(super) fn signature(answer: &SignatureAnswer) -> (String, Vec<String>) {
 mod tests {
     use protocol::{Completion, TextEdit};
 
-    use super::super::places::tests::range;
+    use super::super::locations::tests::range;
     use super::*;
 
     #[test]

@@ -3,20 +3,20 @@
 use serde_json::json;
 
 use super::clients::TOKEN_VARIABLE;
-use super::{Found, Outcome, Wish, shown};
+use super::{ExistingEntry, JoinOutcome, Wish, shown};
 use crate::cli::{JoinScope, JoinWay};
 use crate::commands::shell::quoted;
 use crate::context::Context;
 use crate::output::Report;
 
-pub(super) fn report(wish: &Wish, outcome: &Outcome, context: &Context) -> Report {
+pub(super) fn report(wish: &Wish, outcome: &JoinOutcome, context: &Context) -> Report {
     let (state, action, backup) = match outcome {
-        Outcome::Looked(Found::Nothing) => ("not_joined", "none", None),
-        Outcome::Looked(Found::Same) | Outcome::AlreadyThere => ("joined", "none", None),
-        Outcome::Looked(Found::Different(_)) => ("different", "none", None),
-        Outcome::Wrote { backup } => ("joined", "written", backup.as_deref()),
-        Outcome::Removed { backup } => ("not_joined", "removed", backup.as_deref()),
-        Outcome::NotThere => ("not_joined", "none", None),
+        JoinOutcome::Looked(ExistingEntry::Nothing) => ("not_joined", "none", None),
+        JoinOutcome::Looked(ExistingEntry::Same) | JoinOutcome::AlreadyThere => ("joined", "none", None),
+        JoinOutcome::Looked(ExistingEntry::Different(_)) => ("different", "none", None),
+        JoinOutcome::Wrote { backup } => ("joined", "written", backup.as_deref()),
+        JoinOutcome::Removed { backup } => ("not_joined", "removed", backup.as_deref()),
+        JoinOutcome::NotThere => ("not_joined", "none", None),
     };
     let scope = match wish.scope {
         JoinScope::User => "user",
@@ -37,7 +37,7 @@ pub(super) fn report(wish: &Wish, outcome: &Outcome, context: &Context) -> Repor
         "token_variable": (wish.way == JoinWay::Http).then_some(TOKEN_VARIABLE),
     });
     let notes = match (outcome, wish.way) {
-        (Outcome::Removed { .. } | Outcome::NotThere, _) => Vec::new(),
+        (JoinOutcome::Removed { .. } | JoinOutcome::NotThere, _) => Vec::new(),
         (_, JoinWay::Http) => vec![format!(
             "{} reads the token from its environment: export {TOKEN_VARIABLE}=\"$(cat '{}')\"",
             wish.client.title,
@@ -48,32 +48,32 @@ pub(super) fn report(wish: &Wish, outcome: &Outcome, context: &Context) -> Repor
     Report::success(value, text(wish, outcome)).with_notes(notes)
 }
 
-fn text(wish: &Wish, outcome: &Outcome) -> String {
+fn text(wish: &Wish, outcome: &JoinOutcome) -> String {
     let (title, path, name) = (wish.client.title, wish.path.display(), &wish.name);
     let kept = |backup: &Option<std::path::PathBuf>| match backup {
         Some(backup) => format!("The previous version is saved in {}.\n", backup.display()),
         None => String::new(),
     };
     match outcome {
-        Outcome::Looked(found) => looked(wish, found),
-        Outcome::AlreadyThere => format!("{title} is already joined: `{name}` is in {path}.\n"),
-        Outcome::Wrote { backup } => {
+        JoinOutcome::Looked(found) => looked(wish, found),
+        JoinOutcome::AlreadyThere => format!("{title} is already joined: `{name}` is in {path}.\n"),
+        JoinOutcome::Wrote { backup } => {
             format!(
                 "{title} is joined: `{name}` is in {path}.\n{}Restart it to load the tools.\n",
                 kept(backup)
             )
         }
-        Outcome::Removed { backup } => format!("`{name}` is no longer in {path}.\n{}", kept(backup)),
-        Outcome::NotThere => format!("There is no `{name}` in {path}.\n"),
+        JoinOutcome::Removed { backup } => format!("`{name}` is no longer in {path}.\n{}", kept(backup)),
+        JoinOutcome::NotThere => format!("There is no `{name}` in {path}.\n"),
     }
 }
 
-fn looked(wish: &Wish, found: &Found) -> String {
+fn looked(wish: &Wish, found: &ExistingEntry) -> String {
     let (title, path, piece) = (wish.client.title, wish.path.display(), wish.piece());
     let mut text = match found {
-        Found::Same => return format!("{title} is joined. {path} has:\n\n{piece}"),
-        Found::Nothing => format!("{title} is not joined. Add this to {path}:\n\n{piece}\n"),
-        Found::Different(there) => format!(
+        ExistingEntry::Same => return format!("{title} is joined. {path} has:\n\n{piece}"),
+        ExistingEntry::Nothing => format!("{title} is not joined. Add this to {path}:\n\n{piece}\n"),
+        ExistingEntry::Different(there) => format!(
             "{title} has a different entry `{}` in {path}:\n\n{there:#}\n\nThe new entry would be:\n\n{piece}\n",
             wish.name
         ),
@@ -93,8 +93,8 @@ fn looked(wish: &Wish, found: &Found) -> String {
         name => format!(" --name {name}"),
     };
     let replace = match found {
-        Found::Different(_) => " --replace",
-        Found::Nothing | Found::Same => "",
+        ExistingEntry::Different(_) => " --replace",
+        ExistingEntry::Nothing | ExistingEntry::Same => "",
     };
     let word = wish.client.word;
     text.push_str(&format!(

@@ -13,7 +13,6 @@ use serde_json::{Value, json};
 
 use super::tools::{ToolCall, kind, title_of};
 
-/// Who speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Voice {
     User,
@@ -49,7 +48,6 @@ pub(super) struct Question {
     pub(super) call: Value,
 }
 
-/// An answer to a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Answered {
     pub(super) permission: PermissionId,
@@ -58,15 +56,12 @@ pub(super) struct Answered {
     pub(super) by: String,
 }
 
-/// An item, as far as it was told.
 #[derive(Debug)]
-enum Told {
-    /// So many characters of what is said or thought.
+enum SentItem {
     Text(usize),
     Tool(ToolCall),
 }
 
-/// A piece that is to be told.
 #[derive(Debug)]
 enum Piece {
     Text {
@@ -74,17 +69,15 @@ enum Piece {
         message: String,
         text: String,
     },
-    /// What is new about the call of this item.
     Tool(u64),
 }
 
-/// One turn, as one editor is told it.
 #[derive(Debug)]
-pub(super) struct Telling {
+pub(super) struct TurnUpdates {
     turn: String,
     root: PathBuf,
     heard: u64,
-    items: BTreeMap<u64, Told>,
+    items: BTreeMap<u64, SentItem>,
     pieces: Vec<Piece>,
     open: Vec<Question>,
     /// All that were ever asked, so that a snapshot does not ask again.
@@ -94,9 +87,9 @@ pub(super) struct Telling {
     has_changes: bool,
 }
 
-impl Telling {
-    pub(super) fn new(turn: &str, root: PathBuf) -> Telling {
-        Telling {
+impl TurnUpdates {
+    pub(super) fn new(turn: &str, root: PathBuf) -> TurnUpdates {
+        TurnUpdates {
             turn: turn.to_owned(),
             root,
             heard: 0,
@@ -110,12 +103,10 @@ impl Telling {
         }
     }
 
-    /// The last event that was taken in.
     pub(super) fn heard(&self) -> u64 {
         self.heard
     }
 
-    /// Whether the plan was changed in this turn.
     pub(super) fn has_changes(&self) -> bool {
         self.has_changes
     }
@@ -131,13 +122,12 @@ impl Telling {
         std::mem::take(&mut self.answered)
     }
 
-    /// The updates that are to be sent now.
     pub(super) fn take(&mut self) -> Vec<Value> {
         let pieces = std::mem::take(&mut self.pieces);
         let updates = pieces.into_iter().filter_map(|piece| match piece {
             Piece::Text { voice, message, text } => Some(chunk(voice, &message, &text)),
             Piece::Tool(item) => match self.items.get_mut(&item) {
-                Some(Told::Tool(call)) => call.news(&self.root),
+                Some(SentItem::Tool(call)) => call.news(&self.root),
                 _ => None,
             },
         });
@@ -268,15 +258,15 @@ impl Telling {
             return;
         }
         self.say(voice, &item.to_string(), delta);
-        let told = self.items.entry(item).or_insert(Told::Text(0));
-        if let Told::Text(characters) = told {
+        let told = self.items.entry(item).or_insert(SentItem::Text(0));
+        if let SentItem::Text(characters) = told {
             *characters += delta.chars().count();
         }
     }
 
     fn untold(&mut self, voice: Voice, item: u64, whole: &str) {
         let told = match self.items.get(&item) {
-            Some(Told::Text(characters)) => *characters,
+            Some(SentItem::Text(characters)) => *characters,
             _ => 0,
         };
         let rest: String = whole.chars().skip(told).collect();
@@ -292,14 +282,14 @@ impl Telling {
         let told = self
             .items
             .entry(item)
-            .or_insert_with(|| Told::Tool(ToolCall::new(id.clone(), name)));
-        if !matches!(told, Told::Tool(_)) {
+            .or_insert_with(|| SentItem::Tool(ToolCall::new(id.clone(), name)));
+        if !matches!(told, SentItem::Tool(_)) {
             // An item does not change what it is; whoever says so is told as if it were another one.
-            *told = Told::Tool(ToolCall::new(id, name));
+            *told = SentItem::Tool(ToolCall::new(id, name));
         }
         match told {
-            Told::Tool(call) => call,
-            Told::Text(_) => unreachable!("it was made a tool just now"),
+            SentItem::Tool(call) => call,
+            SentItem::Text(_) => unreachable!("it was made a tool just now"),
         }
     }
 
@@ -316,7 +306,7 @@ impl Telling {
         }
         self.known.push(permission);
         let call = match item.and_then(|item| self.items.get(&item)) {
-            Some(Told::Tool(call)) => call.in_question(subject),
+            Some(SentItem::Tool(call)) => call.in_question(subject),
             _ => json!({
                 "toolCallId": permission,
                 "title": title_of(tool, subject),
@@ -355,8 +345,8 @@ mod tests {
 
     use super::*;
 
-    fn telling() -> Telling {
-        Telling::new("turn_x", PathBuf::from("/w"))
+    fn telling() -> TurnUpdates {
+        TurnUpdates::new("turn_x", PathBuf::from("/w"))
     }
 
     fn text(item: u64, delta: &str) -> TurnEventBody {
@@ -366,7 +356,7 @@ mod tests {
         }
     }
 
-    fn hear(telling: &mut Telling, first: u64, bodies: impl IntoIterator<Item = TurnEventBody>) {
+    fn hear(telling: &mut TurnUpdates, first: u64, bodies: impl IntoIterator<Item = TurnEventBody>) {
         for (sequence, data) in (first..).zip(bodies) {
             telling.event(&TurnEvent {
                 sequence,
@@ -376,7 +366,6 @@ mod tests {
         }
     }
 
-    /// Updates in one line each.
     fn lines(updates: &[Value]) -> Vec<String> {
         let line = |update: &Value| {
             let name = update["sessionUpdate"].as_str().unwrap();

@@ -39,7 +39,6 @@ pub(super) fn check_state(state: CheckState) -> Cell {
     }
 }
 
-/// All checks of a plan in a word or two.
 pub(super) fn checks(plan: &Plan) -> Cell {
     let count = |state: CheckState| plan.checks.iter().filter(|check| check.state == state).count();
     let total = plan.checks.len();
@@ -74,7 +73,6 @@ pub(super) fn overlaps(plan: &Plan) -> Cell {
     }
 }
 
-/// How much changed, in words.
 pub(in crate::commands) fn summary(summary: &DiffSummary) -> String {
     let files = format_count(summary.files, "file");
     match (summary.added_lines, summary.removed_lines) {

@@ -33,7 +33,6 @@ pub(super) fn turn_state(state: TurnState) -> Cell {
     Cell::toned(state.name(), tone)
 }
 
-/// Whether an agent can be asked.
 pub(in crate::commands) fn agent_state(state: &str) -> Cell {
     let tone = if state == "ready" {
         Tone::Good
@@ -43,7 +42,6 @@ pub(in crate::commands) fn agent_state(state: &str) -> Cell {
     Cell::toned(state, tone)
 }
 
-/// The agent of a session, and its model.
 pub(super) fn agent(session: &Session) -> String {
     match &session.agent.model {
         Some(model) => format!("{} ({model})", session.agent.name),

@@ -10,7 +10,7 @@ const SHAPE: &str = "write FILE:LINE:COL, such as src/main.rs:12:8";
 
 /// A place in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct SourcePosition {
     pub(crate) file: PathBuf,
     pub(crate) line: u32,
     pub(crate) column: u32,
@@ -19,7 +19,7 @@ pub(crate) struct Place {
 /// A part of a file: a place, and the place behind the end if it is not empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
-    pub(crate) start: Place,
+    pub(crate) start: SourcePosition,
     pub(crate) end: Option<(u32, u32)>,
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct Span {
 ///
 /// # Errors
 /// A sentence for the user when the text is neither.
-pub(crate) fn parse_place(text: &str) -> Result<Place, String> {
+pub(crate) fn parse_position(text: &str) -> Result<SourcePosition, String> {
     let Some((rest, last)) = text.rsplit_once(':') else {
         return Err(format!("the line is missing; {SHAPE}"));
     };
@@ -38,7 +38,7 @@ pub(crate) fn parse_place(text: &str) -> Result<Place, String> {
     if file.is_empty() {
         return Err(format!("the file is missing; {SHAPE}"));
     }
-    Ok(Place {
+    Ok(SourcePosition {
         file: PathBuf::from(file),
         line: number(line, "line")?,
         column: column.map_or(Ok(1), |column| number(column, "column"))?,
@@ -55,7 +55,7 @@ pub(crate) fn parse_span(text: &str) -> Result<Span, String> {
         && is_number(line)
         && is_number(column)
         // Otherwise the dash belongs to the name of a file.
-        && let Ok(start) = parse_place(start)
+        && let Ok(start) = parse_position(start)
     {
         let end = (number(line, "line")?, number(column, "column")?);
         if end < (start.line, start.column) {
@@ -66,7 +66,7 @@ pub(crate) fn parse_span(text: &str) -> Result<Span, String> {
             end: Some(end),
         });
     }
-    parse_place(text).map(|start| Span { start, end: None })
+    parse_position(text).map(|start| Span { start, end: None })
 }
 
 fn is_number(text: &str) -> bool {
@@ -91,8 +91,8 @@ fn number(text: &str, what: &str) -> Result<u32, String> {
 mod tests {
     use super::*;
 
-    fn place(file: &str, line: u32, column: u32) -> Place {
-        Place {
+    fn place(file: &str, line: u32, column: u32) -> SourcePosition {
+        SourcePosition {
             file: PathBuf::from(file),
             line,
             column,
@@ -123,7 +123,7 @@ mod tests {
             ("a.rs:99999999999:1", Err("no file has a line 99999999999")),
             ("a.rs:1:４", Err("`４` is not a column number")),
         ] {
-            let found = parse_place(text);
+            let found = parse_position(text);
             match expected {
                 Ok(expected) => assert_eq!(found, Ok(expected), "{text}"),
                 Err(beginning) => assert!(

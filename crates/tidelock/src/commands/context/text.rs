@@ -9,9 +9,7 @@ use crate::output::{Cell, Palette, Tone};
 use crate::printable::{cut, one_line};
 use crate::units::{format_count, format_duration};
 
-/// What the line above each piece begins with.
 const ABOVE: &str = "## ";
-/// How much of a reason is shown in one line.
 const REASON_CHARACTERS: usize = 200;
 
 /// The text for a terminal: the line above each piece is seen at a glance.
@@ -102,7 +100,6 @@ fn trouble(strategy: &ContextStrategy) -> Option<String> {
     })
 }
 
-/// What became of a strategy.
 pub(super) fn state(strategy: &ContextStrategy) -> Cell {
     let (word, tone) = match strategy.state {
         ContextStrategyState::Ran => ("ran", Tone::Good),

@@ -9,15 +9,13 @@ use serde_json::json;
 
 use super::bar::Bar;
 use super::escapes::{Kept, Stripper};
-use super::follow::{Listener, Said};
+use super::follow::{JobMessage, Listener};
 use super::times::local;
 use crate::cli::Stamps;
 use crate::output::{self, Format, json_line};
 
-/// Whether escape sequences are left in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::commands) enum Escapes {
-    /// As they came.
     Keep,
     /// Colours, where it goes to a terminal whose user wants them; nothing else that speaks to a terminal.
     OnTerminals,
@@ -39,25 +37,23 @@ impl Escapes {
     }
 }
 
-/// Tells one reader.
 #[derive(Debug)]
-pub(in crate::commands) struct Teller {
+pub(in crate::commands) struct OutputPrinter {
     format: Format,
     stdout: Voice,
     stderr: Voice,
     bar: Bar,
-    /// The place of the last piece that was told.
     place: u64,
 }
 
-impl Teller {
-    pub(in crate::commands) fn new(format: Format, escapes: Escapes, stamps: Stamps) -> Teller {
+impl OutputPrinter {
+    pub(in crate::commands) fn new(format: Format, escapes: Escapes, stamps: Stamps) -> OutputPrinter {
         let voice = |is_terminal| Voice {
             stripper: escapes.stripper(is_terminal),
             stamps,
             line: Line::Ended,
         };
-        Teller {
+        OutputPrinter {
             format,
             stdout: voice(io::stdout().is_terminal()),
             stderr: voice(io::stderr().is_terminal()),
@@ -106,26 +102,26 @@ impl Teller {
     }
 }
 
-impl Listener for Teller {
-    fn hear(&mut self, said: &Said) -> io::Result<()> {
+impl Listener for OutputPrinter {
+    fn hear(&mut self, said: &JobMessage) -> io::Result<()> {
         match (said, self.format) {
-            (Said::Output(output), _) => self.output(output),
-            (Said::Resync(after), _) => self.resync(*after),
+            (JobMessage::Output(output), _) => self.output(output),
+            (JobMessage::Resync(after), _) => self.resync(*after),
             // Programs find it in `waiting_for` of the job.
-            (Said::Waiting(_), Format::Json) => Ok(()),
-            (Said::Waiting(text), Format::Human) => {
+            (JobMessage::Waiting(_), Format::Json) => Ok(()),
+            (JobMessage::Waiting(text), Format::Human) => {
                 self.note(&format!("waiting for {text}"));
                 Ok(())
             }
-            (Said::Progress(progress), Format::Json) => self.line(&json!({ "progress": progress })),
-            (Said::End(job), Format::Json) => self.line(&json!({ "end": job })),
-            (Said::Progress(progress), Format::Human) => {
+            (JobMessage::Progress(progress), Format::Json) => self.line(&json!({ "progress": progress })),
+            (JobMessage::End(job), Format::Json) => self.line(&json!({ "end": job })),
+            (JobMessage::Progress(progress), Format::Human) => {
                 if self.stdout.line == Line::Ended && self.stderr.line == Line::Ended {
                     self.bar.show(progress);
                 }
                 Ok(())
             }
-            (Said::End(_), Format::Human) => {
+            (JobMessage::End(_), Format::Human) => {
                 self.bar.hide();
                 Ok(())
             }
@@ -143,14 +139,12 @@ impl Listener for Teller {
     }
 }
 
-/// Whether the last line of a stream has its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Line {
     Open,
     Ended,
 }
 
-/// One of the standard streams.
 #[derive(Debug)]
 struct Voice {
     stripper: Option<Stripper>,
@@ -159,7 +153,6 @@ struct Voice {
 }
 
 impl Voice {
-    /// What is to be written for a piece.
     fn speak(&mut self, piece: &[u8], at: &str) -> Vec<u8> {
         let stripped = self.stripper.as_mut().map(|stripper| stripper.strip(piece));
         let piece = stripped.as_deref().unwrap_or(piece);
