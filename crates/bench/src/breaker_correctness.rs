@@ -28,17 +28,14 @@ type Work = Box<dyn FnOnce() -> Result<(), Failed> + Send>;
 #[derive(Debug)]
 struct Failed;
 
-/// Makes a breaker that is closed.
 type Make = fn() -> Result<Arc<dyn Subject>>;
 
-/// What a breaker did with a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Answer {
     LetThrough,
     Refused,
 }
 
-/// A breaker of any make.
 trait Subject: Send + Sync {
     fn call(&self, work: Work) -> Answer;
 }
@@ -100,7 +97,6 @@ impl Subject for Tower {
     }
 }
 
-/// What one breaker was seen to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Seen {
     let_into_half_open: usize,
@@ -108,7 +104,6 @@ struct Seen {
     late_success_closes_it_during_a_probe: bool,
 }
 
-/// Asks every question of every breaker.
 pub(crate) fn measure() -> Result<Table> {
     let makes: [Make; 4] = [ours, recloser, failsafe, tower];
     let seen = makes.into_iter().map(look_at).collect::<Result<Vec<Seen>>>()?;

@@ -10,7 +10,6 @@ use crate::report::{Bar, Table};
 const TOKIO_UTIL: &str = "tokio-util";
 const BARE_ATOMIC: &str = "a bare atomic load (acquire)";
 
-/// Measures and puts the results into a table.
 pub(crate) fn measure() -> Table {
     let mut table = Table::of_ratios(
         "Cancellation",

@@ -98,7 +98,6 @@ const TABLES: &[(&str, Measure)] = &[
     ("mcp", mcp::measure),
 ];
 
-/// Where the product is and what is wanted.
 #[derive(Debug, PartialEq, Eq)]
 struct Options {
     tidelock: PathBuf,
@@ -107,7 +106,6 @@ struct Options {
 
 #[derive(Debug, PartialEq, Eq)]
 enum Wanted {
-    /// All tables, printed and written to this file.
     Report(PathBuf),
     /// The tables whose names contain this, printed only.
     Only(String),

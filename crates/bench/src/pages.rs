@@ -21,7 +21,6 @@ const PAINTS: usize = 11;
 /// What somebody takes for at once.
 const AT_ONCE: Duration = Duration::from_millis(100);
 
-/// Measures and puts the results into a table.
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
     let mut table = Table::with_columns(
         "Pages",

@@ -13,14 +13,12 @@ drops out: above 1 we are faster. Two threads start together, a turn in which th
 thread sees it. Ours and the peers that are linked with it are built with `--profile dist`, as published binaries are. Run it again \
 with `cargo xtask bench`.";
 
-/// The whole report.
 #[derive(Debug)]
 pub(crate) struct Report {
     machine: Vec<(&'static str, String)>,
     tables: Vec<Table>,
 }
 
-/// What is asked of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Bar {
     /// Shown, not judged.
@@ -32,7 +30,6 @@ pub(crate) enum Bar {
     WithinTimes(f64),
 }
 
-/// Whether a bar is met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Met,
@@ -40,7 +37,6 @@ pub(crate) enum Verdict {
     NotAsked,
 }
 
-/// One table.
 #[derive(Debug)]
 pub(crate) struct Table {
     title: &'static str,
@@ -91,7 +87,6 @@ impl fmt::Display for Bar {
 }
 
 impl Table {
-    /// A table that compares us with one peer a row.
     pub(crate) fn of_ratios(title: &'static str, note: &'static str) -> Self {
         Self::with_columns(
             title,
@@ -110,13 +105,11 @@ impl Table {
         }
     }
 
-    /// Adds a row of ours against one peer.
     pub(crate) fn compare(&mut self, what: &str, ours: &Measured, peer: &Measured, bar: Bar) {
         let show = |samples: &[f64]| Figure::of(samples).nanoseconds();
         self.compare_as(show, what, ours, peer, bar);
     }
 
-    /// The same, shown as operations in a second.
     pub(crate) fn compare_rates(&mut self, what: &str, ours: &Measured, peer: &Measured, bar: Bar) {
         let show = |samples: &[f64]| {
             let rates: Vec<f64> = samples.iter().map(|nanoseconds| 1e9 / nanoseconds).collect();
@@ -191,20 +184,17 @@ impl Table {
         self.row(cells);
     }
 
-    /// Adds a row whose last cell is the verdict.
     pub(crate) fn judged_row(&mut self, mut cells: Vec<String>, verdict: Verdict) {
         cells.push(verdict.to_string());
         self.row(cells);
         self.judge(verdict);
     }
 
-    /// Adds a row as it is.
     pub(crate) fn row(&mut self, cells: Vec<String>) {
         assert_eq!(cells.len(), self.columns.len(), "a row has a cell per column");
         self.rows.push(cells);
     }
 
-    /// Adds to the count of bars.
     pub(crate) fn judge(&mut self, verdict: Verdict) {
         self.verdicts.push(verdict);
     }

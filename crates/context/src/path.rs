@@ -29,13 +29,11 @@ impl TreePath {
         }
     }
 
-    /// The path as a text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The name of the file.
     #[must_use]
     pub fn name(&self) -> &str {
         self.0.rsplit('/').next().unwrap_or_default()

@@ -12,33 +12,25 @@ use kernel::{Deadline, Scope};
 use crate::lines::Lines;
 use crate::path::TreePath;
 
-/// What context needs from others.
 #[derive(Clone, Debug)]
 pub struct Ports {
-    /// Language servers.
     pub languages: Arc<dyn LanguageServers>,
-    /// Plans.
     pub plans: Arc<dyn OpenPlans>,
 }
 
 /// A location that another component has named.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Place {
-    /// The file.
     pub path: TreePath,
-    /// The lines.
     pub lines: Lines,
-    /// What is there, in a few words.
     pub what: String,
 }
 
-/// Another component didn't answer.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum PortError {
     /// Nobody can answer: there is no server for these files, or it isn't ready yet.
     #[error("{0}")]
     Nobody(String),
-    /// The request failed.
     #[error("{0}")]
     Failed(String),
 }
@@ -67,7 +59,6 @@ pub trait LanguageServers: Send + Sync + fmt::Debug {
         time: (&Scope, &Deadline),
     ) -> Result<Vec<Place>, PortError>;
 
-    /// The problems in a file.
     async fn diagnostics(
         &self,
         root: &Path,
@@ -79,9 +70,7 @@ pub trait LanguageServers: Send + Sync + fmt::Debug {
 /// A plan that is open on a tree.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct OpenPlan {
-    /// Its id, for display.
     pub plan: String,
-    /// Its title, for display.
     pub title: String,
     /// What it has changed, in order.
     pub changed: Vec<TreePath>,
@@ -90,11 +79,9 @@ pub struct OpenPlan {
 /// Knows which plans are open. *Cancel safety*: the future may be dropped.
 #[async_trait]
 pub trait OpenPlans: Send + Sync + fmt::Debug {
-    /// The plans that are open on a tree, most recently changed first.
     async fn open(&self, root: &Path) -> Result<Vec<OpenPlan>, PortError>;
 }
 
-/// No language servers.
 #[derive(Clone, Copy, Debug)]
 pub struct NoLanguageServers;
 
@@ -144,8 +131,6 @@ impl OpenPlans for NoChanges {
 /// How to run commands: `git`, and strategies that are commands.
 #[derive(Clone, Debug)]
 pub struct ForCommands {
-    /// Owns the processes.
     pub processes: process::Processes,
-    /// Their environment.
     pub environment: BTreeMap<OsString, OsString>,
 }

@@ -31,7 +31,6 @@ use crate::server::stream_places;
 use crate::sessions;
 use crate::start_error::StartError;
 
-/// The shared parts of one daemon.
 #[derive(Debug)]
 pub(crate) struct App {
     pub(crate) boot_id: BootId,
@@ -46,28 +45,21 @@ pub(crate) struct App {
     pub(crate) processes: Processes,
     pub(crate) jobs: Jobs,
     pub(crate) job_workers: Workers,
-    /// Where commands meet the clients that feed them.
     pub(crate) job_inputs: Inputs,
     pub(crate) environments: Environments,
     pub(crate) plans: Plans,
-    /// Questions about code.
     pub(crate) contexts: ContextService,
     pub(crate) sessions: ::sessions::Sessions,
-    /// Clients of the Model Context Protocol.
     pub(crate) mcp: Mcp,
-    /// What watches over plans and jobs together.
     pub(crate) plan_watch: Watch,
     pub(crate) kill: crate::plans::KillPoints,
     /// Keeps the jobs reachable for those that were made before them.
     pub(crate) _late_jobs: LateJobs,
-    /// The places for event streams.
     pub(crate) streams: Arc<Semaphore>,
     pub(crate) metrics: Metrics,
     pub(crate) hosts: Hosts,
-    /// How much of the log refused requests get.
     pub(crate) refused_lines: RefusedLines,
     pub(crate) token: Secret,
-    /// Who is signed in to the page.
     pub(crate) logins: Logins,
     pub(crate) address: SocketAddr,
     pub(crate) socket: PathBuf,

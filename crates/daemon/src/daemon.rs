@@ -39,7 +39,6 @@ pub struct Daemon {
     app: Arc<App>,
     server: Server,
     cut: CancellationToken,
-    /// What goes on besides answering requests.
     background: Tasks,
     /// Cancelled when that shall end, after the last request.
     closing: CancellationToken,
@@ -149,13 +148,11 @@ impl Daemon {
         })
     }
 
-    /// The TCP address that it listens on.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.app.address
     }
 
-    /// The id of this run.
     #[must_use]
     pub fn boot_id(&self) -> BootId {
         self.app.boot_id
@@ -173,7 +170,6 @@ impl Daemon {
         self.app.processes.clone()
     }
 
-    /// Where the daemon is in its life.
     #[must_use]
     pub fn phase(&self) -> Arc<Phase> {
         self.app.life.phase()
@@ -280,7 +276,6 @@ impl Daemon {
         Ended { cause, connections }
     }
 
-    /// Lets what is written in the background come to its end.
     async fn close(&self) {
         let patience = Deadline::after(&self.app.clock, CLOSING_GRACE).passed();
         self.closing
@@ -328,7 +323,6 @@ impl Drop for Daemon {
     }
 }
 
-/// Stops a daemon from elsewhere.
 #[derive(Clone, Debug)]
 pub struct ShutdownHandle {
     life: Life,
@@ -341,23 +335,18 @@ impl ShutdownHandle {
     }
 }
 
-/// How a daemon ended.
 #[derive(Clone, Debug)]
 pub struct Ended {
-    /// Who ended it, and why.
     pub cause: Arc<Cause>,
-    /// What became of the connections.
     pub connections: Connections,
 }
 
 /// What became of the connections that were open when a daemon was told to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Connections {
-    /// All were finished.
     Finished,
     /// Some took longer than the grace, or a second signal came.
     Cut {
-        /// How many.
         count: usize,
     },
 }

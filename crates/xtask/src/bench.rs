@@ -8,7 +8,6 @@ use crate::child;
 use crate::test::postgres;
 use crate::workspace::{Workspace, cargo};
 
-/// The profile of published binaries.
 const PROFILE: &str = "dist";
 
 /// Builds and measures; the benchmark itself writes and prints the report. Some tables alone are only printed.

@@ -8,7 +8,6 @@ use crate::workspace::{Workspace, cargo};
 /// The share of the kernel's lines, in per cent, that its tests must reach.
 const COVERAGE_BAR_PERCENT: u32 = 97;
 
-/// Measures line coverage of the kernel and fails under the bar.
 pub(crate) fn coverage(workspace: &Workspace) -> Result<()> {
     if child::probe(&["cargo", "tarpaulin", "--version"]).is_none() {
         bail!("cargo-tarpaulin is missing; install it with `cargo install --locked cargo-tarpaulin`");

@@ -8,7 +8,6 @@ use crate::workspace::{Workspace, cargo};
 /// The tests that compare a page with the code write it instead when this is set.
 const UPDATE: &str = "UPDATE_SNAPSHOTS";
 
-/// Writes all of them.
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     for arguments in [
         &["test", "-p", "daemon", "--lib", "committed_description"][..],

@@ -26,7 +26,6 @@ const BAR_MS: f64 = 150.0;
 const DEADLINE_MS: f64 = 3000.0;
 const BAR_UPDATE_MS: f64 = 20.0;
 
-/// Measures and puts the results into a table.
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
     let mut table = Table::with_columns(
         "Context: whole answers",

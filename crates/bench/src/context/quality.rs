@@ -39,7 +39,6 @@ const BUDGETS: [usize; 2] = [2000, 8000];
 /// Set to any value, every file that was not found is named on standard error.
 const SHOW_VARIABLE: &str = "TIDELOCK_BENCH_SHOW_MISSED";
 
-/// Tasks of one kind on one tree.
 struct Tree {
     root: PathBuf,
     tasks: Vec<(usize, Task)>,
@@ -62,7 +61,6 @@ const ROWS: [&str; 3] = [
     "what a commit says → the files it changed",
 ];
 
-/// Measures and puts the results into a table.
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
     let mut table = Table::with_columns(
         "Context: is it found",
@@ -155,7 +153,6 @@ fn trees(directory: &TempDir) -> Result<Vec<Tree>> {
     Ok(trees)
 }
 
-/// The crates and where they are unpacked.
 fn crates() -> Result<Vec<(String, PathBuf)>> {
     let output = Command::new("cargo")
         .args(["metadata", "--format-version=1", "--offline"])
@@ -191,7 +188,6 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A daemon that is asked.
 struct Asked {
     ground: Ground,
     ripgrep: PathBuf,
@@ -242,7 +238,6 @@ impl Asked {
     }
 }
 
-/// How much of what is wanted is shown.
 fn part(wanted: &[String], shown: &BTreeSet<String>) -> f64 {
     let found = wanted.iter().filter(|file| shown.contains(*file)).count();
     found as f64 / wanted.len().max(1) as f64

@@ -24,7 +24,6 @@ const BAR_UNINDEXED: f64 = 1.3;
 const BAR_SIZE: f64 = 0.7;
 const BAR_MIB: f64 = 238.0;
 
-/// Measures and puts the results into a table.
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
     let mut table = Table::of_ratios(
         "Context: searching a large tree",
@@ -213,7 +212,6 @@ fn agree(root: &Path, needle: &str, answer: &Value, lines: &str) -> Result<()> {
     Ok(())
 }
 
-/// The most that a process has held.
 fn peak_mib(pid: u32) -> Result<f64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
     Ok(number(&status, "VmHWM") as f64 / 1024.0)

@@ -95,7 +95,6 @@ fn make(runtime: &Runtime, directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The time from the file to the first answer.
 fn open(runtime: &Runtime, directory: &Path, cache: Cache) -> Result<[f64; 1]> {
     let file = File::open(files::path_in(directory))?;
     match cache {

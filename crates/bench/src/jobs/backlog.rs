@@ -21,7 +21,6 @@ const ROUNDS: Rounds = Rounds {
 /// The rate at the longest queue has to be at least so much of that at the shortest.
 const FLAT: f64 = 0.7;
 
-/// Measures and puts the results into a table.
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
     let mut table = Table::with_columns(
         "Jobs: a long queue",

@@ -20,7 +20,6 @@ const PROCESSES: usize = 20;
 const LOOK_EVERY: Duration = Duration::from_micros(100);
 const WITHIN: Duration = Duration::from_secs(60);
 
-/// Measures and puts the results into a table.
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
     let mut table = Table::with_columns(
         "Jobs: from the cancellation to nothing left",
@@ -96,7 +95,6 @@ impl Tree {
         Ok((gone, ended))
     }
 
-    /// The processes, once all of them are there.
     fn pids(&self) -> Result<Vec<u32>> {
         let file = self.directory.join("all");
         wait_until(|| file.exists())?;

@@ -38,7 +38,6 @@ impl Handler for NoOp {
     }
 }
 
-/// Tells when a job starts.
 #[derive(Debug)]
 pub(super) struct Tell {
     pub(super) started: mpsc::Sender<Instant>,

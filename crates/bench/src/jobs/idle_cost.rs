@@ -19,7 +19,6 @@ const DELAYED_JOBS: usize = 1_000;
 const DELAY_MS: u64 = 3_600_000;
 const BAR_PER_SECOND: f64 = 1.0;
 
-/// Measures and puts the results into a table.
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
     let mut table = Table::with_columns(
         "Jobs: an idle queue",

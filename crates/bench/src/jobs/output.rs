@@ -21,7 +21,6 @@ const ROUNDS: Rounds = Rounds {
     warm_up: 1,
 };
 
-/// Measures and puts the results into a table.
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
     let mut table = Table::of_ratios(
         "Jobs: output",

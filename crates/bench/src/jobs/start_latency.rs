@@ -25,7 +25,6 @@ const ROUNDS: usize = 3;
 const REST: Duration = Duration::from_millis(20);
 const BAR_MS: f64 = 2.0;
 
-/// Measures and puts the results into a table.
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
     let mut table = Table::with_columns(
         "Jobs: from the push to the start",

@@ -22,7 +22,6 @@ const TCP_BAR_MS: f64 = 0.15;
 /// Whether there is a bar for one of those who ask.
 type Bar = Option<f64>;
 
-/// Measures and puts the results into a table.
 pub(crate) fn measure(tidelock: &Path) -> Table {
     let mut table = Table::with_columns(
         "A request through the daemon",

@@ -18,7 +18,6 @@ const ROUNDS: usize = 61;
 /// What mcpls 0.9.1 took on another machine.
 const BAR_MS: f64 = 1.0;
 
-/// Measures and puts the results into a table.
 pub(crate) fn measure(tidelock: &Path) -> Table {
     let mut table = Table::with_columns(
         "A hover through the daemon",

@@ -20,7 +20,6 @@ const SETTLE: Duration = Duration::from_secs(1);
 
 const BAR_MB: f64 = 10.0;
 
-/// Measures and puts the results into a table.
 pub(crate) fn measure(tidelock: &Path) -> Table {
     let mut table = Table::with_columns(
         "A hundred clients of one server",

@@ -18,7 +18,6 @@ const ROUNDS: usize = 5;
 
 const BAR_MS: f64 = 100.0;
 
-/// Measures and puts the results into a table.
 pub(crate) fn measure(tidelock: &Path) -> Table {
     let mut table = Table::with_columns(
         "After kill -9 of a server",

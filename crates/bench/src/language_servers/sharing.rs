@@ -23,7 +23,6 @@ const SETTLE: Duration = Duration::from_secs(2);
 const ANSWER_WITHIN: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// A server, and one question for each client.
 struct Subject {
     name: &'static str,
     program: PathBuf,
@@ -33,7 +32,6 @@ struct Subject {
     questions: Vec<(String, Value, Value)>,
 }
 
-/// Measures and puts the results into a table.
 pub(crate) fn measure(tidelock: &Path) -> Table {
     let mut table = Table::with_columns(
         "Four clients, one server",

@@ -27,7 +27,6 @@ const TEXT: &str = "fn main() {\n    println!(\"hello\");\n}\n";
 const HEADERS: &str = "accept: application/json, text/event-stream\r\nmcp-protocol-version: 2026-07-28\r\n\
                        mcp-method: tools/call\r\n";
 
-/// Measures and puts the results into a table.
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
     let mut table = Table::of_ratios(
         "A tool of the Model Context Protocol",

@@ -26,7 +26,6 @@ const ROUNDS: Rounds = Rounds {
 /// How many files a command changes.
 const CHANGED: usize = 10;
 
-/// Measures and puts the results into a table.
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
     let mut table = Table::of_ratios(
         "Plans: what a command has changed",
@@ -87,7 +86,6 @@ fn files_of(round: usize, files: usize) -> impl Iterator<Item = usize> {
     (0..CHANGED).map(move |number| (round + number * (files / CHANGED)) % files)
 }
 
-/// A sandbox, and what is known of it.
 struct Captured {
     made: Made,
     entrance: Entrance,
@@ -112,7 +110,6 @@ impl Captured {
         })
     }
 
-    /// Runs a command, and then captures what it did.
     fn turn(&mut self, ground: &Ground<'_>) -> Result<[f64; 1]> {
         let line = append(files_of(self.round, self.files));
         self.round += 1;

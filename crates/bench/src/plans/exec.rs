@@ -26,7 +26,6 @@ const BAR_GROWTH: f64 = 2.0;
 const LATER: Duration = Duration::from_secs(10);
 const BAR_MEMORY_MIB: f64 = 150.0;
 
-/// Measures and puts the results into a table.
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
     let mut table = Table::with_columns(
         "Plans: `exec -- true` on large trees",
@@ -90,7 +89,6 @@ fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
     Ok(())
 }
 
-/// How long a command that does nothing takes in a sandbox.
 fn exec(daemon: &Daemon, project: &Project) -> Result<f64> {
     let mut command = daemon.command(&["exec", "--", "true"]);
     command
@@ -105,7 +103,6 @@ fn exec(daemon: &Daemon, project: &Project) -> Result<f64> {
     Ok(took)
 }
 
-/// How long git takes to see what has changed.
 fn look(project: &Project) -> Result<f64> {
     let began = Instant::now();
     git::run(&project.root, &["status", "--porcelain"])?;

@@ -17,7 +17,6 @@ use super::service::{Service, must_be_done};
 use super::{git, settle};
 use crate::jobs::runtime;
 
-/// How many files are landed.
 const FILES: usize = 2_000;
 /// The first argument of this program when it is the one that is killed.
 const VICTIM: &str = "land-and-be-killed";
@@ -31,9 +30,7 @@ pub(super) struct Found {
     pub(super) killed: usize,
     /// Trees that are as before, whole.
     pub(super) old: usize,
-    /// Trees that are as wanted, whole.
     pub(super) new: usize,
-    /// Trees that are neither.
     pub(super) mixed: usize,
     /// A lock that was left, or a state that does not say what is in the tree.
     pub(super) stale: usize,
@@ -103,7 +100,6 @@ fn land(tidelock: &Path, data: &Path, plan: &OsString) -> Result<()> {
     })
 }
 
-/// A child that is killed when it is dropped.
 struct Victim(Child);
 
 impl Drop for Victim {
@@ -114,7 +110,6 @@ impl Drop for Victim {
     }
 }
 
-/// Applies of a plan that are killed, each followed by a recovery.
 pub(super) fn applies(directory: &Path, tidelock: &Path, rounds: usize) -> Result<Found> {
     let project = Project::make(directory.join("project"), FILES)?;
     let data = directory.join("data");
@@ -153,7 +148,6 @@ pub(super) fn applies(directory: &Path, tidelock: &Path, rounds: usize) -> Resul
     Ok(found)
 }
 
-/// An apply in a process of its own.
 struct Apply {
     victim: Victim,
     began: Instant,
@@ -255,7 +249,6 @@ pub(super) fn merges(directory: &Path, rounds: usize) -> Result<Found> {
     Ok(found)
 }
 
-/// Any time up to this one.
 fn random_below(limit: Duration) -> Duration {
     // Every state of this kind has keys of its own, from the operating system.
     let random = RandomState::new().build_hasher().finish();

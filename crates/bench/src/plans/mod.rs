@@ -42,7 +42,6 @@ impl Drop for RemoveInTheEnd {
     }
 }
 
-/// An empty directory for files that are measured.
 fn scratch() -> Result<PathBuf> {
     let directory = crate::turns::scratch()?;
     let path = directory.path().canonicalize()?;
@@ -51,7 +50,6 @@ fn scratch() -> Result<PathBuf> {
     Ok(path)
 }
 
-/// Brings everything to the disk.
 fn settle() {
     rustix::fs::sync();
 }

@@ -20,7 +20,6 @@ use crate::turns::{LongContender, Rounds, in_long_turns};
 
 const FEW: usize = 5_000;
 const MANY: usize = 50_000;
-/// For what takes milliseconds.
 const SHORT_ROUNDS: Rounds = Rounds {
     counted: 21,
     warm_up: 2,
@@ -36,7 +35,6 @@ const MANY_ROUNDS: Rounds = Rounds {
 };
 const WARM_LIMIT_MS: f64 = 20.0;
 
-/// Measures and puts the results into a table.
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
     let mut table = Table::of_ratios(
         "Plans: until there is a sandbox",
@@ -130,7 +128,6 @@ fn shown(project: &Project) -> &'static str {
     if project.files == FEW { "5,000" } else { "50,000" }
 }
 
-/// A turn that adds a worktree, beside the project.
 fn add_worktree(project: &Project) -> impl FnMut(&Path) -> Result<[f64; 1]> {
     move |_| {
         let tree = project
@@ -143,7 +140,6 @@ fn add_worktree(project: &Project) -> impl FnMut(&Path) -> Result<[f64; 1]> {
     }
 }
 
-/// A turn that makes a sandbox.
 fn make<'a>(ground: &'a Ground<'_>, name: SandboxStrategy) -> impl FnMut(&Path) -> Result<[f64; 1]> + 'a {
     move |_| {
         settle();

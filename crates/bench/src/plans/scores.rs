@@ -16,7 +16,6 @@ const ROUNDS: usize = 5;
 const KILLS: usize = 20;
 const KILLS_VARIABLE: &str = "TIDELOCK_BENCH_KILLS";
 
-/// Measures and puts the results into a table.
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
     let mut table = Table::with_columns(
         "Plans: nothing lost, nothing half-way",
@@ -63,7 +62,6 @@ pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
     Ok(table)
 }
 
-/// What has to become of eight.
 fn wanted(share: Share) -> Became {
     let landed = match share {
         Share::Nothing => LANDERS,

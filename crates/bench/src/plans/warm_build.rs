@@ -15,11 +15,9 @@ use crate::report::{Table, Verdict};
 
 /// Crates of the workspace: the last one uses all others.
 const CRATES: usize = 8;
-/// Functions of each.
 const FUNCTIONS: usize = 200;
 const BUILD: &[&str] = &["cargo", "build", "--quiet", "--offline", "--message-format=json"];
 
-/// Measures and puts the results into a table.
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
     let mut table = Table::with_columns(
         "Plans: the first build in a sandbox",
@@ -76,7 +74,6 @@ fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
     })
 }
 
-/// What a build did.
 struct Built {
     compiled: usize,
     seconds: f64,
@@ -116,7 +113,6 @@ fn row(table: &mut Table, what: &str, built: &Built, bar: Option<usize>) {
     table.judged_row(cells, verdict);
 }
 
-/// Builds outside of a sandbox.
 fn built_in(directory: &Path) -> Result<Built> {
     settle();
     let began = Instant::now();
@@ -135,7 +131,6 @@ fn built_in(directory: &Path) -> Result<Built> {
     Built::of(&output.stdout, began)
 }
 
-/// Makes the workspace, all of it committed.
 fn make(root: &Path) -> Result<()> {
     fs::create_dir(root)?;
     fs::write(

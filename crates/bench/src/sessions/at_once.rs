@@ -22,7 +22,6 @@ const BAR: Duration = Duration::from_secs(11);
 /// How many sessions, and what the program that the report is about makes of them.
 const LOADS: [(usize, &str); 2] = [(200, "126 of 200 finish, in 92–163 s"), (1000, "")];
 
-/// Measures and puts the results into a table.
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
     let mut table = Table::with_columns(
         "Sessions: many at once",

@@ -16,7 +16,6 @@ const TIMES: usize = 5;
 const BAR_MS: f64 = 1000.0;
 const GONE_WITHIN: Duration = Duration::from_secs(30);
 
-/// Measures and puts the results into a table.
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
     let mut table = Table::of_ratios(
         "Sessions: after a crash",

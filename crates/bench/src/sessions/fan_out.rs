@@ -59,7 +59,6 @@ struct Load {
     original_per_second: f64,
 }
 
-/// Measures and puts the results into a table.
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
     let mut table = Table::of_ratios(
         "Sessions: events to many readers",

@@ -26,7 +26,6 @@ const SCRIPT: &str = "steps:\n- say: {text: \"one two three\"}\n";
 const COMMIT_TURNS: u64 = 500;
 const BAR_TIMES: f64 = 2.0;
 
-/// Measures and puts the results into a table.
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
     let mut table = Table::of_ratios(
         "Sessions: a turn in a long history",
@@ -99,7 +98,6 @@ fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What a process has written to the disk so far.
 fn written(pid: u32) -> Result<u64> {
     let counters = fs::read_to_string(format!("/proc/{pid}/io"))?;
     Ok(number(&counters, "write_bytes"))

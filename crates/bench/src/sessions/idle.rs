@@ -17,13 +17,11 @@ const READERS: usize = 10_000;
 /// How many the program that the report is about has when it stops answering.
 const ORIGINAL_READERS: usize = 128;
 const SESSIONS: usize = 1000;
-/// How often somebody else asks.
 const QUESTIONS: usize = 200;
 /// `/healthz` is answered at once: within this time, nine times of ten.
 const BAR_HEALTH: Duration = Duration::from_millis(10);
 const BAR_READER_KIB: f64 = 20.0;
 
-/// Measures and puts the results into a table.
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
     let mut table = Table::with_columns(
         "Sessions: idle readers",

@@ -18,11 +18,9 @@ const LONG: u64 = 1_000_000;
 /// How many events the reader has missed.
 const MISSED: u64 = 20;
 const TIMES: usize = 101;
-/// How long a reader pauses.
 const PAUSE: Duration = Duration::from_secs(30);
 const PAUSED_EVENTS: u64 = 100_000;
 
-/// Measures and puts the results into a table.
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
     let mut table = Table::of_ratios(
         "Sessions: coming back",

@@ -38,16 +38,11 @@ use crate::strategy::{Ask, Hit, Strategy, StrategyName};
 use stage::{End, Stage};
 use task::Task;
 
-/// What a strategy did.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ran {
-    /// The strategy.
     pub strategy: StrategyName,
-    /// The outcome.
     pub outcome: Outcome,
-    /// How long it took.
     pub took: Duration,
-    /// What it found, validated, best first.
     pub hits: Vec<Hit>,
 }
 
@@ -65,7 +60,6 @@ pub trait Execute: Send + Sync + std::fmt::Debug {
         scope: &Scope,
     ) -> Vec<Ran>;
 
-    /// The time source.
     fn clock(&self) -> &Arc<dyn Clock>;
 }
 

@@ -22,13 +22,10 @@ pub(super) struct Stage {
 enum StageState {
     /// It has no worker yet.
     Waiting,
-    /// It is searching.
     Looking(Looking),
-    /// It has ended.
     Ended(Ran),
 }
 
-/// A strategy that is searching.
 #[derive(Debug)]
 pub(super) struct Looking {
     pub(super) permit: Permit<Circuit>,
@@ -37,26 +34,19 @@ pub(super) struct Looking {
     pub(super) own_time: Option<Duration>,
 }
 
-/// How it ends.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum End {
-    /// It has results.
     Found(Vec<Hit>),
-    /// It doesn't apply here.
     NotApplicable(String),
-    /// Its circuit is open.
     Open(Option<Duration>),
-    /// It failed, and why.
     Failed(String),
     /// Its time is over: its own, or that of the question.
     Late,
-    /// The caller has gone away.
     Cancelled,
     /// Its task ended without a result.
     Died,
 }
 
-/// What is reported to its circuit.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Report {
     Success,

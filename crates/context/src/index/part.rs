@@ -8,7 +8,6 @@ use super::entry::{FileEntry, Holds};
 use super::piece::Piece;
 use super::segment::Segment;
 
-/// Where a part stores its files.
 #[derive(Debug)]
 pub(super) enum Content {
     Segment(Segment),
@@ -50,7 +49,6 @@ impl Content {
         }
     }
 
-    /// The number of a file.
     pub(super) fn find(&self, path: &str) -> Option<u32> {
         let entries = self.entries();
         let place = entries.binary_search_by(|entry| entry.path.as_str().cmp(path));
@@ -74,7 +72,6 @@ pub(super) struct Part {
     /// How many files with text count, and their size.
     pub(super) texts: usize,
     pub(super) source_bytes: u64,
-    /// How many files count.
     pub(super) alive: usize,
 }
 
@@ -96,7 +93,6 @@ impl Part {
         word.is_some_and(|word| word & (1 << (file % 64)) == 0)
     }
 
-    /// Stops counting a file.
     pub(super) fn kill(&mut self, file: u32) {
         if !self.is_alive(file) {
             return;
@@ -112,7 +108,6 @@ impl Part {
         Arc::make_mut(&mut self.dead)[file as usize / 64] |= 1 << (file % 64);
     }
 
-    /// The files that count, with their numbers.
     pub(super) fn living(&self) -> impl Iterator<Item = (u32, &FileEntry)> {
         (0..)
             .zip(self.content.entries())

@@ -3,7 +3,6 @@
 use super::entry::FileEntry;
 use super::extract::{Extracted, keys};
 
-/// One file and its keys.
 #[derive(Debug)]
 pub(super) struct Piece {
     pub(super) entry: FileEntry,

@@ -21,7 +21,6 @@ pub(crate) struct Way {
 #[derive(Debug)]
 pub(crate) struct Walking(Slot<usize>);
 
-/// When a build has to give way again.
 #[derive(Debug, Default)]
 pub(super) struct Turn {
     works_until: Option<Instant>,
@@ -35,7 +34,6 @@ impl Way {
         }
     }
 
-    /// A question starts to walk.
     pub(crate) fn walk(&self) -> Walking {
         change(&self.walking, |walking| walking + 1);
         Walking(self.walking.clone())

@@ -24,24 +24,19 @@ const LINE_LIMIT_BYTES: usize = 4096;
 /// The first and the last row of something, counted from 0.
 pub(super) type Rows = (u32, u32);
 
-/// What was captured in a text.
 #[derive(Debug, Default)]
 pub(super) struct Captures {
     pub(super) definitions: Vec<Found>,
-    /// Names that are used.
     pub(super) references: Vec<Range<usize>>,
-    /// Comments and attributes.
     pub(super) above: Vec<(Range<usize>, Rows)>,
 }
 
-/// A definition that was captured.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) kind: SymbolKind,
     pub(super) name: Range<usize>,
     pub(super) bytes: Range<usize>,
     pub(super) rows: Rows,
-    /// Where its body begins.
     pub(super) body: Option<usize>,
 }
 
@@ -90,7 +85,6 @@ fn distinct(mut found: Vec<Found>) -> Vec<Found> {
 /// A definition that has not ended yet.
 struct Open {
     bytes: Range<usize>,
-    /// Its place among the definitions.
     place: u32,
     /// Whether it is a function, or inside of one.
     in_function: bool,
@@ -172,7 +166,6 @@ fn is_on_long_line(text: &str, at: usize) -> bool {
     before + after >= LINE_LIMIT_BYTES
 }
 
-/// All lines of a definition, and those that declare it.
 fn lines(text: &str, one: &Found, above: &Above) -> Option<(Lines, Lines)> {
     let (first, last) = one.rows;
     let body = one.body.filter(|body| one.bytes.contains(body)).and_then(|body| {
@@ -215,7 +208,6 @@ impl Above {
         Self(above)
     }
 
-    /// The row where what belongs to a definition in this row begins.
     fn first_row(&self, mut row: u32) -> u32 {
         while let Some(before) = row.checked_sub(1).and_then(|before| self.0.get(&before)) {
             row = *before;

@@ -6,28 +6,20 @@ use tree_sitter::{Language as Syntax, Query};
 
 use super::types::{Language, SymbolKind};
 
-/// What a capture of a query means.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Capture {
-    /// Something is defined.
     Definition(SymbolKind),
-    /// The name of what is defined.
     Name,
-    /// Where its body begins.
     Body,
-    /// A name that is used.
     Reference,
     /// A name that is used, if it begins with a capital letter.
     CapitalReference,
-    /// A comment or an attribute.
     Above,
 }
 
-/// A language as it is read.
 pub(super) struct Grammar {
     pub(super) syntax: Syntax,
     pub(super) query: Query,
-    /// What each capture of the query means.
     captures: Vec<Capture>,
 }
 
@@ -53,7 +45,6 @@ impl Grammar {
         })
     }
 
-    /// What a capture means.
     pub(super) fn meaning(&self, capture: u32) -> Option<Capture> {
         self.captures.get(capture as usize).copied()
     }

@@ -42,7 +42,6 @@ thread_local! {
 struct Tools {
     parser: Parser,
     cursor: QueryCursor,
-    /// The language that the parser is set to.
     language: Option<Language>,
 }
 

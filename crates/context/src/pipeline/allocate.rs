@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use crate::settings::StrategySettings;
 
-/// Allocates time and budget.
 pub(super) trait Allocate: fmt::Debug + Send + Sync {
     /// How much the strategies with these settings may use of this many tokens and this much time.
     fn allocate(
@@ -16,14 +15,12 @@ pub(super) trait Allocate: fmt::Debug + Send + Sync {
     ) -> Allocation;
 }
 
-/// How much each strategy may use.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Allocation {
     /// The time limit of each strategy, in order.
     pub(super) times: Vec<Duration>,
     /// The time limit of all of them together; `None` for no limit.
     pub(super) together: Option<Duration>,
-    /// How many locations each may return.
     pub(super) most_hits: usize,
     /// The token limit of one piece, as long as others want some.
     pub(super) piece_tokens: usize,
@@ -32,7 +29,6 @@ pub(super) struct Allocation {
     pub(super) weights: Vec<f64>,
 }
 
-/// Every strategy gets what is configured for it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AsSet;
 

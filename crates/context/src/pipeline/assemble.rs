@@ -7,7 +7,6 @@ use super::pack::Packed;
 use super::unit::Piece;
 use crate::answer::{Fragment, LeftOut};
 
-/// The text of an answer and its pieces.
 #[derive(Debug, Default)]
 pub(super) struct Assembled {
     pub(super) fragments: Vec<Fragment>,

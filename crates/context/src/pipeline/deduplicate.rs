@@ -13,7 +13,6 @@ use crate::lines::Lines;
 use crate::path::TreePath;
 use crate::strategy::Hit;
 
-/// Turns hits into units.
 pub(super) trait Deduplicate: fmt::Debug + Send + Sync {
     /// The units, ordered by path and line. The same hits give the same units, whichever came first.
     fn deduplicate(&self, ran: &[Ran], sources: &mut Sources<'_>) -> Deduplicated;
@@ -130,7 +129,6 @@ fn of_file(source: &Arc<Source>, hits: &[&Hit]) -> Vec<Unit> {
     merged
 }
 
-/// Whether a unit and the next one are shown as one.
 fn belongs(one: &Unit, next: &Unit) -> bool {
     let are_windows = (one.shape, next.shape) == (Shape::Window, Shape::Window);
     let gap = if are_windows { GAP_LINES } else { 0 };

@@ -8,13 +8,11 @@ use crate::answer::Depth;
 use crate::lines::Lines;
 use crate::outline::{Definition, SymbolKind};
 
-/// Determines how a unit can be shown.
 pub(super) trait ResolveDepth: fmt::Debug + Send + Sync {
     /// The forms, fullest first. There may be none.
     fn forms(&self, unit: &Unit) -> Vec<Form>;
 }
 
-/// Body, a part of the body, signature, name.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BodyToName;
 
@@ -103,7 +101,6 @@ fn clip(lines: Lines, hit: Option<Lines>, most: u32) -> Lines {
     Lines::new(first, end_of(first)).unwrap_or(lines)
 }
 
-/// The lines that are in both.
 fn within(lines: Lines, others: Lines) -> Option<Lines> {
     Lines::new(lines.first().max(others.first()), lines.last().min(others.last()))
 }

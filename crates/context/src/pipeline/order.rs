@@ -8,7 +8,6 @@ use crate::path::TreePath;
 
 /// Puts the pieces into reading order.
 pub(super) trait Order: fmt::Debug + Send + Sync {
-    /// The pieces come best first.
     fn order(&self, pieces: &mut [Piece]);
 }
 

@@ -10,17 +10,14 @@ use super::preamble::Preamble;
 use super::unit::{Form, Piece, Unit};
 use crate::answer::LeftOut;
 
-/// Decides what is shown.
 pub(super) trait Pack: fmt::Debug + Send + Sync {
     /// What is shown of the units, which come best first; so do the pieces. All of them together stay within the
     /// budget.
     fn pack(&self, units: Vec<Unit>, room: &Room<'_>) -> Packed;
 }
 
-/// What packing needs.
 #[derive(Debug)]
 pub(super) struct Room<'a> {
-    /// The token budget.
     pub(super) tokens: usize,
     /// The token limit of one piece, as long as others want some.
     pub(super) piece_tokens: usize,
@@ -32,11 +29,9 @@ pub(super) struct Room<'a> {
     pub(super) tokenizer: &'a Tokenizer,
 }
 
-/// What is shown, and what isn't.
 #[derive(Debug)]
 pub(super) struct Packed {
     pub(super) pieces: Vec<Piece>,
-    /// The best of what isn't shown.
     pub(super) left_out: Vec<LeftOut>,
     pub(super) left_out_total: usize,
 }

@@ -5,7 +5,6 @@ use std::fmt;
 use super::unit::{Form, Unit};
 use crate::answer::Depth;
 
-/// Renders a piece with its origin.
 pub(super) trait Preamble: fmt::Debug + Send + Sync {
     /// A piece as a model gets it. It begins with the line that tells where it is from, and ends with an empty
     /// line.

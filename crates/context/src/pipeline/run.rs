@@ -42,7 +42,6 @@ impl Pipeline {
         }
     }
 
-    /// The strategies, in order.
     #[must_use]
     pub fn strategies(&self) -> &[Arc<dyn Strategy>] {
         &self.strategies

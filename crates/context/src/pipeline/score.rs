@@ -7,7 +7,6 @@ use super::unit::Unit;
 use crate::answer::ScorePart;
 use crate::strategy::StrategyName;
 
-/// Ranks units.
 pub(super) trait Score: fmt::Debug + Send + Sync {
     /// Computes the score of each unit and its parts, and puts the best first. The strategies are those that ran,
     /// each with its weight.

@@ -7,7 +7,6 @@ use crate::request::{ContextError, Request};
 use crate::settings::{CommandSettings, ContextSettings, StrategySettings};
 use crate::strategy::{Strategy, StrategyName};
 
-/// Chooses the strategies.
 pub(super) trait Select: fmt::Debug + Send + Sync {
     /// The indexes of the chosen strategies, in order.
     ///

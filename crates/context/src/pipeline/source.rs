@@ -20,13 +20,11 @@ const PARSE_LIMIT_BYTES: usize = 2 * 1024 * 1024;
 /// Longer lines are cut. They are data or generated, and one of them could fill a whole answer.
 const LINE_LIMIT_BYTES: usize = 1000;
 
-/// A file in its current state.
 #[derive(Debug)]
 pub(super) struct Source {
     pub(super) path: TreePath,
     pub(super) outline: Option<Outline>,
     text: FileText,
-    /// Where each line begins.
     starts: Vec<usize>,
 }
 
@@ -50,7 +48,6 @@ impl Source {
         Lines::new(1, u32::try_from(self.starts.len()).unwrap_or(u32::MAX))
     }
 
-    /// The part of the lines that exists.
     pub(super) fn clamp(&self, lines: Lines) -> Option<Lines> {
         let last = self.all()?.last();
         Lines::new(lines.first(), lines.last().min(last))
@@ -87,7 +84,6 @@ impl Source {
         }
     }
 
-    /// The definition at an index of the outline.
     pub(super) fn definition(&self, place: usize) -> Option<&Definition> {
         self.outline.as_ref()?.definitions.get(place)
     }
@@ -106,7 +102,6 @@ impl Source {
     }
 }
 
-/// Reads files for one answer.
 #[derive(Debug)]
 pub(super) struct Sources<'a> {
     ground: &'a Ground,
@@ -127,7 +122,6 @@ impl<'a> Sources<'a> {
         }
     }
 
-    /// Whether there is time for more.
     pub(super) fn has_time(&self) -> bool {
         !self.deadline.has_passed() && !self.scope.is_cancelled()
     }
@@ -142,7 +136,6 @@ impl<'a> Sources<'a> {
         Some(Arc::new(source))
     }
 
-    /// What the index has about a file.
     fn known(&self, path: &TreePath) -> Option<Outline> {
         let index = self.ground.index.as_ref()?;
         if self.ground.beside_index.binary_search(path).is_ok() {

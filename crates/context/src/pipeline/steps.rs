@@ -16,7 +16,6 @@ use super::source::Sources;
 use crate::executor::Ran;
 use crate::strategy::{Ground, StrategyName};
 
-/// The implementation of each step.
 #[derive(Debug)]
 pub(super) struct Steps {
     pub(super) select: Box<dyn Select>,
@@ -48,14 +47,12 @@ impl Default for Steps {
 #[derive(Debug)]
 pub(super) struct Findings {
     pub(super) ran: Vec<Ran>,
-    /// The weight of each of them.
     pub(super) weights: Vec<f64>,
     pub(super) ground: Ground,
     pub(super) tokenizer: &'static Tokenizer,
     pub(super) budget_tokens: usize,
     /// The token limit of one piece, as long as others want some.
     pub(super) piece_tokens: usize,
-    /// When the answer is due.
     pub(super) deadline: Deadline,
 }
 

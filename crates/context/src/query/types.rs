@@ -2,36 +2,28 @@
 
 use super::parse;
 
-/// A question, taken apart.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Query {
-    /// As it was asked.
     pub text: String,
     /// What is looked for, the most telling first. Each text is there once.
     pub terms: Vec<Term>,
 }
 
-/// Something to look for.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Term {
-    /// As it was written.
     pub text: String,
-    /// What it looks like.
     pub kind: TermKind,
     /// The words that it is made of, in small letters: `ParseConfig` is `parse` and `config`.
     pub parts: Vec<String>,
 }
 
-/// What a term looks like.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum TermKind {
     /// Between quotes: to be found as it stands.
     Quoted,
     /// The name of something in code: it has capitals inside, `_`, `::`, `.` or a call's brackets.
     Identifier,
-    /// A path or the name of a file.
     Path,
-    /// A word.
     Word,
 }
 

@@ -10,7 +10,6 @@ use process::{
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-/// A command, and what it gets.
 #[derive(Debug)]
 pub(super) struct Errand<'a> {
     pub(super) program: PathBuf,
@@ -28,23 +27,17 @@ pub(super) struct Errand<'a> {
 /// What came of it. Nothing of the child runs any more.
 #[derive(Debug)]
 pub(super) struct Run {
-    /// What it wrote, up to the limit.
     pub(super) output: Vec<u8>,
     /// The last of what it said on its standard error.
     pub(super) said: String,
     pub(super) stopped: Stopped,
 }
 
-/// Why it is over.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum Stopped {
-    /// It ended.
     Ended(Ended),
-    /// It wrote more than it may.
     TooMuch,
-    /// Its time was over.
     OutOfTime,
-    /// Nobody wants its answer any more.
     Cancelled,
 }
 
@@ -98,7 +91,6 @@ async fn talk(child: &Child, input: &[u8], limit: usize, output: &mut Vec<u8>) -
     }
 }
 
-/// Reads to the end, and says whether that was reached.
 async fn read(outlet: Option<Outlet>, limit: usize, output: &mut Vec<u8>) -> bool {
     let Some(outlet) = outlet else {
         return true;
@@ -133,7 +125,6 @@ impl Errand<'_> {
     }
 }
 
-/// An error with everything that caused it.
 pub(super) fn in_full(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

@@ -36,13 +36,11 @@ const NAMED_SO: f64 = 3.0;
 const NAMED_ALIKE: f64 = 2.0;
 const USED_HERE: f64 = 1.0;
 
-/// What language servers know.
 #[derive(Debug)]
 pub(super) struct LanguageServer {
     servers: Arc<dyn LanguageServers>,
 }
 
-/// Something to ask.
 #[derive(Clone, Debug, Eq, PartialEq)]
 enum Question {
     Symbols {
@@ -58,7 +56,6 @@ enum Question {
     },
 }
 
-/// An answer, and what it was about.
 type Answered = (Question, Result<Vec<Place>, PortError>);
 
 impl LanguageServer {

@@ -10,7 +10,6 @@ use super::*;
 use crate::strategy::Ground;
 use crate::view::{FileText, NotText, Since};
 
-/// Files in memory, and what was changed in them.
 #[derive(Debug, Default)]
 struct Files {
     texts: BTreeMap<TreePath, &'static str>,

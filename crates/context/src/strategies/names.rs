@@ -19,30 +19,23 @@ const BESIDE_LIMIT: usize = 512;
 /// How much of the time, in hundredths, may go by with that.
 const BESIDE_PERCENT: u32 = 50;
 
-/// What is needed of an index.
 pub(super) trait NameIndex {
-    /// How many files it knows.
     fn files(&self) -> usize;
 
-    /// Where a file is.
     fn place(&self, file: FileId) -> Option<&TreePath>;
 
-    /// The number of a file.
     fn number(&self, path: &TreePath) -> Option<FileId>;
 
     /// Shows all files, in any order.
     fn each(&self, show: &mut dyn FnMut(FileId, &TreePath));
 
-    /// How many files have a key, or a little more.
     fn count(&self, key: Key) -> io::Result<usize>;
 
-    /// Which files have a key.
     fn with(&self, key: Key) -> io::Result<Vec<FileId>>;
 
     /// How many bytes a file has.
     fn bytes(&self, file: FileId) -> u64;
 
-    /// The outline of a file.
     fn outline(&self, file: FileId) -> io::Result<Option<Outline>>;
 }
 
@@ -87,13 +80,10 @@ impl NameIndex for Snapshot {
 /// A file with names. Only of use together with the [`Names`] that it is from.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub(super) enum Node {
-    /// One that the index knows.
     Indexed(FileId),
-    /// One beside it.
     Beside(u32),
 }
 
-/// The names of a tree.
 pub(super) struct Names<'from, I> {
     index: Option<&'from I>,
     beside: Vec<(TreePath, Arc<Outline>)>,
@@ -158,12 +148,10 @@ impl<'from, I: NameIndex> Names<'from, I> {
         }
     }
 
-    /// How many files there are.
     pub(super) fn files(&self) -> usize {
         self.files
     }
 
-    /// Where a file is.
     pub(super) fn path(&self, node: Node) -> Option<&TreePath> {
         match node {
             Node::Indexed(file) => self.index?.place(file),
@@ -179,7 +167,6 @@ impl<'from, I: NameIndex> Names<'from, I> {
         }
     }
 
-    /// A file by its path.
     pub(super) fn node(&self, path: &TreePath) -> Option<Node> {
         let beside = self.beside.binary_search_by(|(other, _)| other.cmp(path));
         match beside {
@@ -212,7 +199,6 @@ impl<'from, I: NameIndex> Names<'from, I> {
         Ok(indexed + beside)
     }
 
-    /// Which files have a key.
     pub(super) fn with(&self, key: Key) -> io::Result<Vec<Node>> {
         let indexed = self.index.map_or(Ok(Vec::new()), |index| index.with(key))?;
         let indexed = indexed.into_iter().filter(|file| !self.is_hidden(*file));
@@ -220,7 +206,6 @@ impl<'from, I: NameIndex> Names<'from, I> {
         Ok(indexed.map(Node::Indexed).chain(beside).collect())
     }
 
-    /// The outline of a file.
     pub(super) fn outline(&self, node: Node) -> io::Result<Option<Arc<Outline>>> {
         match (node, self.index) {
             (Node::Indexed(file), Some(index)) => Ok(index.outline(file)?.map(Arc::new)),

@@ -15,7 +15,6 @@ use crate::query::{Query, parts_of};
 use crate::strategy::{Ask, Ground, Hit};
 use crate::view::{FileText, NotText, Since, View};
 
-/// A tree in memory.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tree(BTreeMap<TreePath, FileText>);
 
@@ -141,7 +140,6 @@ pub(super) fn path(text: &str) -> TreePath {
     TreePath::new(text).unwrap()
 }
 
-/// Where hits are and why, one line each.
 pub(super) fn shown(hits: &[Hit]) -> Vec<String> {
     let line = |hit: &Hit| {
         let lines = hit.lines.map_or(String::new(), |lines| format!(":{lines}"));

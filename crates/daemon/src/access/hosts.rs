@@ -23,17 +23,14 @@ const PAGE_HOST_KEY: &str = "tidelock 2026-11-17 host name of the page";
 /// How many characters of the derived key are in the name: 128 bits, which nobody guesses.
 const PAGE_HOST_CHARACTERS: usize = 32;
 
-/// How a request reached the daemon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Transport {
-    /// Over TCP, from whoever can reach the address.
     Tcp,
     /// Over the Unix socket, from whoever may open it.
     Unix,
 }
 
 impl Transport {
-    /// The name of the way, as the log has it.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Tcp => "tcp",
@@ -42,7 +39,6 @@ impl Transport {
     }
 }
 
-/// The names of one daemon.
 #[derive(Clone)]
 pub(crate) struct Hosts {
     port: u16,
@@ -52,7 +48,6 @@ pub(crate) struct Hosts {
     allowed: Vec<AllowedHost>,
 }
 
-/// A name that was allowed by hand.
 #[derive(Clone, Debug)]
 struct AllowedHost {
     name: String,

@@ -28,7 +28,6 @@ const MAX_NOTICES: usize = 64;
 const COOKIE_KEY: &str = "tidelock 2026-11-17 cookie of the page";
 const FORM_KEY: &str = "tidelock 2026-11-16 form token of a cookie";
 
-/// The codes and logins of one daemon.
 pub(crate) struct Logins {
     cookie_key: [u8; 32],
     form_key: [u8; 32],
@@ -56,12 +55,10 @@ pub(crate) struct LoginId([u8; 32]);
 #[derive(Clone, Debug)]
 pub(crate) struct SignedIn {
     pub(crate) id: LoginId,
-    /// To be sent back with every form.
     pub(crate) form_token: Secret,
 }
 
 impl Logins {
-    /// The logins under this token.
     pub(crate) fn new(token: &Secret) -> Self {
         let key = |purpose| blake3::derive_key(purpose, token.reveal().as_bytes());
         Self {
@@ -71,7 +68,6 @@ impl Logins {
         }
     }
 
-    /// Makes a code that opens one login.
     pub(crate) fn make_code(&self, now: Instant) -> Result<Secret, getrandom::Error> {
         let secret = Secret::generate()?;
         let mut tables = self.lock();
@@ -86,7 +82,6 @@ impl Logins {
         Ok(secret)
     }
 
-    /// Whether a code would open a login now.
     pub(crate) fn knows_code(&self, shown: &str, now: Instant) -> bool {
         let tables = self.lock();
         let mut valid = tables.codes.iter().filter(|code| code.is_valid(now));
@@ -111,7 +106,6 @@ impl Logins {
         Ok(Some(Secret::from_text(&format!("{content}-{}", seal.reveal()))))
     }
 
-    /// Finds the login of a cookie.
     pub(crate) fn find(&self, shown: &str, today: SystemTime) -> Option<SignedIn> {
         let (content, seal) = shown.rsplit_once('-')?;
         if !self.seal(content).matches(seal) {
@@ -140,7 +134,6 @@ impl Logins {
         notices.push_back((id, notice));
     }
 
-    /// Takes what was left, to say it once.
     pub(crate) fn take_notice(&self, id: LoginId) -> Option<Notice> {
         let notices = &mut self.lock().notices;
         let position = notices.iter().position(|(other, _)| *other == id)?;

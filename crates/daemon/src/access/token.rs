@@ -12,7 +12,6 @@ use super::secret::Secret;
 
 /// A token is 64 characters when we make it; somebody else's may be longer, but not a book.
 const TOKEN_LIMIT_BYTES: u64 = 4096;
-/// Shorter tokens can be guessed.
 const TOKEN_MIN_BYTES: usize = 32;
 /// The permissions that a token file may have at most: read and write for its owner.
 const ALLOWED_MODE: u32 = 0o600;
@@ -96,37 +95,14 @@ fn file_error(path: &Path, source: io::Error) -> TokenError {
 /// Why there is no token.
 #[derive(Debug, Error)]
 pub enum TokenError {
-    /// The file could not be read or written.
     #[error("the token file `{path}` cannot be used", path = .path.display())]
-    File {
-        /// The token file.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// Somebody else owns the file.
+    File { path: PathBuf, source: io::Error },
     #[error("the token file `{path}` belongs to user {owner}, not to you", path = .path.display())]
-    ForeignOwner {
-        /// The token file.
-        path: PathBuf,
-        /// The user id that owns it.
-        owner: u32,
-    },
-    /// Others could read the file.
+    ForeignOwner { path: PathBuf, owner: u32 },
     #[error("the token file `{path}` has mode {mode:04o}, and 0600 is the most that is safe", path = .path.display())]
-    TooOpen {
-        /// The token file.
-        path: PathBuf,
-        /// Its permission bits.
-        mode: u32,
-    },
-    /// What is in the file cannot be a token.
+    TooOpen { path: PathBuf, mode: u32 },
     #[error("the token file `{path}` does not hold a token of at least {TOKEN_MIN_BYTES} characters", path = .path.display())]
-    Unusable {
-        /// The token file.
-        path: PathBuf,
-    },
-    /// The system gave no randomness.
+    Unusable { path: PathBuf },
     #[error("the system gave no random bytes for a token")]
     Random(#[source] getrandom::Error),
 }

@@ -18,7 +18,6 @@ const MOST_COMMANDS: usize = 16;
 /// The largest weight. What counts a hundred times as much as the rest counts alone.
 pub(super) const LARGEST_WEIGHT: f64 = 100.0;
 
-/// What holds for all questions about code.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ContextSection {
@@ -29,11 +28,9 @@ pub(crate) struct ContextSection {
     pub(crate) index_limit_mb: Option<u64>,
     /// What is set for strategies that are built in, by name.
     pub(crate) strategies: BTreeMap<String, StrategySection>,
-    /// Strategies that are commands.
     pub(crate) commands: Vec<CommandSection>,
 }
 
-/// How tokens are counted.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum TokenizerWord {
@@ -41,7 +38,6 @@ pub(crate) enum TokenizerWord {
     Cl100k,
 }
 
-/// A strategy that is built in.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct StrategySection {
@@ -50,12 +46,10 @@ pub(crate) struct StrategySection {
     pub(crate) weight: Option<f64>,
 }
 
-/// A strategy that is a command.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CommandSection {
     pub(crate) name: String,
-    /// The program and its arguments.
     pub(crate) command: Vec<String>,
     pub(crate) timeout_ms: Option<u64>,
     pub(crate) weight: Option<f64>,
@@ -96,7 +90,6 @@ impl ContextSection {
             .try_for_each(|command| command.check(&mut names))
     }
 
-    /// The choices, with the usual ones where nothing is written.
     pub(crate) fn settings(self) -> ContextSettings {
         let usual = ContextSettings::default();
         let strategies = self.strategies.into_iter();
@@ -189,7 +182,6 @@ fn check_weight(key: &str, given: Option<f64>) -> Result<(), String> {
     }
 }
 
-/// A weight in hundredths.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

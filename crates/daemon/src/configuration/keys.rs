@@ -79,40 +79,31 @@ impl InForce {
 /// What can be written for a key.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
-    /// A text.
     Text,
     /// An absolute path.
     Path,
-    /// One of some words.
     OneOf(&'static [&'static str]),
-    /// A whole number.
     Whole {
-        /// The least.
         least: u64,
         /// The most, if there is one.
         most: Option<u64>,
     },
-    /// A number that may have a fraction.
     Number {
-        /// The least.
         least: u64,
         /// The most, if there is one.
         most: Option<u64>,
     },
     /// `true` or `false`.
     YesNo,
-    /// Several texts.
     Texts,
     /// Several absolute paths.
     Paths,
-    /// Names with a text each.
     TextByName,
     /// Several tables, whose keys have rows of their own.
     Tables,
 }
 
 impl Kind {
-    /// In words.
     #[must_use]
     pub fn words(self) -> String {
         match self {
@@ -140,14 +131,11 @@ fn range(least: u64, most: Option<u64>) -> String {
     }
 }
 
-/// One key of the file.
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
     /// Its path. `NAME` stands for a name that the user chooses, `[]` for each of a list.
     pub path: &'static str,
-    /// What can be written.
     pub kind: Kind,
-    /// What it is for.
     pub meaning: &'static str,
     /// The variable that goes before the file, if there is one.
     pub before_file: Option<&'static str>,

@@ -15,7 +15,6 @@ const ALIKE: f64 = 0.75;
 /// The line of every key that is written, by its path.
 pub(super) type Places = BTreeMap<String, usize>;
 
-/// A place in the file, in words.
 pub(super) fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
     let before = text.get(..offset).unwrap_or(text);
     let line = before.matches('\n').count() + 1;

@@ -33,7 +33,6 @@ pub fn settings_of(
     survey(&written, environment)
 }
 
-/// The same for a file that has been read.
 pub(crate) fn survey(
     written: &Written,
     environment: &[(OsString, OsString)],
@@ -122,7 +121,6 @@ mod tests {
         pairs.map(|(name, value)| (name.into(), value.into())).collect()
     }
 
-    /// The value and the source of some keys.
     fn check(text: &str, set: &[(&str, &str)], expected: &[(&str, Value, &str)]) {
         let settings = survey(&parse(text).unwrap(), &variables(set)).unwrap();
         for (key, value, source) in expected {

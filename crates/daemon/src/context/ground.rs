@@ -11,20 +11,16 @@ use protocol::PlanId;
 use super::plan_view::PlanView;
 use super::service::QuestionError;
 
-/// Which tree is looked at.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Ground {
     /// The workspace, the repository or the directory itself that this one is in, as it is on disk.
     Directory(PathBuf),
-    /// The sandbox of a plan.
     Plan(PlanId),
 }
 
-/// A tree that was found.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) root: PathBuf,
-    /// What paths are written from.
     pub(super) directory: PathBuf,
     pub(super) view: Arc<dyn View>,
 }

@@ -17,7 +17,6 @@ const MOST_CONSIDERED: u32 = 256;
 /// How many paths of a plan are told. One with more of them changes everything, which tells nothing.
 const MOST_PATHS: usize = 1000;
 
-/// The plans of this daemon.
 #[derive(Clone, Debug)]
 pub(super) struct SharedPlans(pub(super) Plans);
 

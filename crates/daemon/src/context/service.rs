@@ -27,7 +27,6 @@ pub(crate) struct ContextService {
     pub(super) clock: Arc<dyn Clock>,
 }
 
-/// A question.
 #[derive(Clone, Debug)]
 pub(crate) struct Question {
     pub(crate) ground: Ground,
@@ -41,20 +40,15 @@ pub(crate) struct Question {
     pub(crate) only: Vec<String>,
     pub(crate) without: Vec<String>,
     pub(crate) tokenizer: Option<TokenizerName>,
-    /// What whoever asks may read.
     pub(crate) readable: Readable,
 }
 
-/// What paths are written from.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum FocusFrom {
-    /// The directory that the question names.
     Directory,
-    /// The root of the tree.
     Root,
 }
 
-/// An answer, and what it is about.
 #[derive(Debug)]
 pub(crate) struct Answered {
     pub(crate) root: PathBuf,
@@ -65,16 +59,12 @@ pub(crate) struct Answered {
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum QuestionError {
-    /// There is no such tree, or it cannot be had.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// The question cannot be understood.
     #[error(transparent)]
     Context(#[from] ContextError),
-    /// A file in focus is not in the tree, by its path.
     #[error(transparent)]
     Focus(BadPath),
-    /// A strategy is named that there is not.
     #[error("there is no strategy `{name}`; there are: {known}")]
     NoSuchStrategy {
         /// Where it is named: `only` or `without`, and its place there.
@@ -174,7 +164,6 @@ impl ContextService {
         Ok(found)
     }
 
-    /// The indexes that are open, by root.
     pub(crate) fn indexes(&self) -> Vec<IndexInfo> {
         self.contexts.indexes()
     }
@@ -246,12 +235,10 @@ impl ContextService {
             .collect()
     }
 
-    /// How many indexes there are, in the words of the wire.
     pub(crate) fn counts(&self) -> protocol::ContextCounts {
         wire::counts_to_wire(&self.indexes())
     }
 
-    /// What was asked, in numbers.
     pub(crate) fn metrics(&self) -> &ContextMetrics {
         &self.metrics
     }
@@ -262,7 +249,6 @@ impl ContextService {
         self.contexts.collect().await
     }
 
-    /// Ends what goes on in the background.
     pub(crate) fn close(&self) {
         self.contexts.close();
     }

@@ -16,7 +16,6 @@ use crate::home::Home;
 use crate::language_servers::LanguageServers;
 use crate::metrics::ContextMetrics;
 
-/// What context is built on.
 #[derive(Clone, Copy)]
 pub(crate) struct Around<'a> {
     pub(crate) home: &'a Home,
@@ -25,7 +24,6 @@ pub(crate) struct Around<'a> {
     pub(crate) processes: &'a Processes,
     pub(crate) language_servers: &'a LanguageServers,
     pub(crate) plans: &'a Plans,
-    /// The variables that commands get.
     pub(crate) for_commands: &'a [(OsString, OsString)],
     pub(crate) tasks: &'a Tasks,
     pub(crate) clock: &'a Arc<dyn Clock>,

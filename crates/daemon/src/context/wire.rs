@@ -11,7 +11,6 @@ use super::service::Answered;
 use crate::app::{whole_ms, whole_ms_up};
 use crate::times::rfc3339;
 
-/// An answer.
 pub(crate) fn answer_to_wire(answered: Answered, plan: Option<String>) -> protocol::ContextAnswer {
     let Answered { root, answer, index } = answered;
     protocol::ContextAnswer {
@@ -101,7 +100,6 @@ fn strategy_to_wire(report: &StrategyReport) -> protocol::ContextStrategy {
     }
 }
 
-/// An index.
 pub(crate) fn index_to_wire(index: &IndexInfo) -> protocol::ContextIndex {
     use protocol::ContextIndexState as State;
     let (state, why, files) = match &index.state {
@@ -122,7 +120,6 @@ pub(crate) fn index_to_wire(index: &IndexInfo) -> protocol::ContextIndex {
     }
 }
 
-/// A strategy as it is set.
 pub(crate) fn strategy_info_to_wire(
     (name, set): (StrategyName, StrategySettings),
 ) -> protocol::ContextStrategyInfo {
@@ -141,7 +138,6 @@ pub(super) fn counts_to_wire(indexes: &[IndexInfo]) -> protocol::ContextCounts {
     }
 }
 
-/// Milliseconds with what is behind the point, to a thousandth.
 fn milliseconds(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 1_000_000.0).round() / 1000.0
 }

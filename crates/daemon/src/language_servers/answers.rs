@@ -196,7 +196,6 @@ fn location(location: &lsp::Location) -> Location {
     }
 }
 
-/// The line that a place begins in.
 fn excerpt(location: &lsp::Location) -> Option<String> {
     let excerpt = location.excerpt.as_ref()?;
     let line = location.range.start.line.checked_sub(excerpt.first_line)?;

@@ -134,7 +134,6 @@ impl LanguageServers {
     }
 }
 
-/// What several servers have said.
 #[derive(Default)]
 struct Together {
     found: Vec<Place>,
@@ -176,7 +175,6 @@ fn is_ready(view: &ServerView) -> bool {
     matches!(view.readiness, Some(ReadyState::Ready))
 }
 
-/// Whether a server of one root has to do with a workspace.
 fn is_for(server_root: &Path, root: &Path) -> bool {
     server_root.starts_with(root) || root.starts_with(server_root)
 }
@@ -212,7 +210,6 @@ fn places_of_symbols(symbols: Vec<WireSymbol>, root: &Path) -> Vec<Place> {
     symbols.into_iter().filter_map(place).take(MOST_PLACES).collect()
 }
 
-/// The places of an answer that are below a root.
 fn places_of(answered: Answered, root: &Path) -> Vec<Place> {
     let workspace = answered.workspace;
     let place = |location: &Location, what: String| {
@@ -271,7 +268,6 @@ fn below(root: &Path, path: &Path) -> Option<TreePath> {
     TreePath::new(path.strip_prefix(root).ok()?.to_str()?).ok()
 }
 
-/// The first line of a message, or what fits of it.
 fn shortened(message: &str) -> String {
     let line = message.lines().next().unwrap_or_default();
     line.chars().take(MESSAGE_CHARACTERS).collect()

@@ -61,13 +61,11 @@ impl LanguageServers {
             .collect()
     }
 
-    /// One of them.
     pub(crate) fn find(&self, id: &str) -> Result<Server, Problem> {
         let view = self.languages.find(id, Detail::Memory).map_err(to_problem)?;
         Ok(servers::to_wire(&view, &self.clock))
     }
 
-    /// All of them as they are inside, for the numbers.
     pub(crate) fn views(&self) -> Vec<lsp::ServerView> {
         self.languages.list(Detail::Memory)
     }
@@ -134,19 +132,16 @@ impl LanguageServers {
             .collect())
     }
 
-    /// Whether it lives and answers.
     pub(crate) async fn health(&self, id: &str) -> Result<ServerHealth, Problem> {
         let check = self.languages.health(id).await.map_err(to_problem)?;
         Ok(servers::health_to_wire(&check, &self.clock))
     }
 
-    /// What it said lately.
     pub(crate) fn log(&self, id: &str) -> Result<ServerLog, Problem> {
         let lines = self.languages.record(id).map_err(to_problem)?;
         Ok(servers::log_to_wire(lines))
     }
 
-    /// Asks a question.
     pub(crate) async fn ask(
         &self,
         verb: Verb,
@@ -157,7 +152,6 @@ impl LanguageServers {
         self.languages.ask(ask, scope).await.map_err(to_problem)
     }
 
-    /// Sends a request of the protocol itself.
     pub(crate) async fn request(
         &self,
         id: &str,
@@ -182,7 +176,6 @@ impl LanguageServers {
         })
     }
 
-    /// What is configured for a workspace.
     pub(crate) async fn config(&self, workspace: &str) -> Result<LspConfig, Problem> {
         let path = Path::new(workspace);
         let overview = self.languages.overview(path).await.map_err(to_problem)?;

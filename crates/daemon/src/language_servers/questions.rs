@@ -14,7 +14,6 @@ use protocol::{CodeQuery, ErrorCode, SEARCH_VARIABLES};
 
 use crate::http::Problem;
 
-/// What is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verb {
     Diagnostics,
@@ -120,7 +119,6 @@ pub(super) fn read(verb: Verb, query: CodeQuery) -> Result<Ask, Problem> {
     })
 }
 
-/// What of the variables of a caller says where programs are.
 pub(super) fn searched(given: BTreeMap<String, String>) -> Environment {
     let named = given
         .into_iter()

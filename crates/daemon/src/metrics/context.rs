@@ -24,7 +24,6 @@ pub(crate) struct ContextMetrics {
     strategies: Family<StrategyLabels, Counter>,
 }
 
-/// What a question is counted under.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct QuestionLabels {
     outcome: &'static str,
@@ -117,7 +116,6 @@ impl Drop for Counted {
     }
 }
 
-/// The name of an outcome, as on the wire.
 fn name_of(outcome: &Outcome) -> &'static str {
     match outcome {
         Outcome::Ran { .. } => "ran",

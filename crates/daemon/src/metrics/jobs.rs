@@ -10,7 +10,6 @@ use prometheus_client::metrics::gauge::ConstGauge;
 
 type Count = fn(&Counts) -> u64;
 
-/// What goes up and down.
 const GAUGES: [(&str, &str, Count); 3] = [
     ("jobs_queued", "Jobs that wait", |counts| counts.queued),
     ("jobs_running", "Jobs that run here", |counts| counts.running),

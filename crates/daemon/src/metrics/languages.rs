@@ -10,7 +10,6 @@ use prometheus_client::metrics::gauge::ConstGauge;
 
 type Count = fn(&ServerView) -> u64;
 
-/// What goes up and down.
 const GAUGES: [(&str, &str, Count); 7] = [
     (
         "lsp_clients",

@@ -5,7 +5,6 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
 
-/// What clients have called.
 #[derive(Clone, Debug)]
 pub(crate) struct McpMetrics {
     calls: Family<CallLabels, Counter>,

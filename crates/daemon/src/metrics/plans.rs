@@ -22,14 +22,12 @@ pub(crate) struct PlanMetrics {
     durations: Family<DurationLabels, Histogram, Buckets>,
 }
 
-/// What an attempt is counted under.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct AttemptLabels {
     what: &'static str,
     outcome: &'static str,
 }
 
-/// What its time is counted under.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct DurationLabels {
     what: &'static str,

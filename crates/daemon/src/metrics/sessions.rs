@@ -28,7 +28,6 @@ const TOOLS: [&str; 11] = [
     "plan_diff",
 ];
 
-/// What turns do.
 #[derive(Clone, Debug)]
 pub(crate) struct SessionMetrics {
     turns: Family<StateLabels, Counter>,
@@ -40,20 +39,17 @@ pub(crate) struct SessionMetrics {
     answers: Family<AnswerLabels, Counter>,
 }
 
-/// What a turn is counted under.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct StateLabels {
     state: &'static str,
 }
 
-/// What a call of a tool is counted under.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ToolLabels {
     tool: &'static str,
     state: &'static str,
 }
 
-/// What an answer is counted under.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct AnswerLabels {
     answer: &'static str,

@@ -40,14 +40,12 @@ impl FromRequestParts<Arc<App>> for Visitor {
     }
 }
 
-/// What a one-time link carries.
 #[derive(Deserialize)]
 pub(super) struct Link {
     #[serde(default)]
     code: String,
 }
 
-/// Signs a browser in.
 pub(super) async fn open(
     State(app): State<Arc<App>>,
     link: Result<Query<Link>, QueryRejection>,
@@ -90,7 +88,6 @@ fn elsewhere(app: &App, code: &str) -> Response {
 
 #[cfg(test)]
 impl Visitor {
-    /// Somebody who has opened a link.
     pub(super) fn example() -> Self {
         use crate::access::{Logins, Secret};
         let logins = Logins::new(&Secret::generate().unwrap());

@@ -19,7 +19,6 @@ use process::Tasks;
 /// Only another connection's end helps then, and trying at once would keep a core busy.
 const PAUSE_AFTER_REFUSAL: Duration = Duration::from_millis(200);
 
-/// Something that connections come from.
 pub(super) trait Listener: Send + Sync + 'static {
     type Stream: AsyncRead + AsyncWrite + Send + Unpin + 'static;
     const TRANSPORT: Transport;

@@ -12,37 +12,16 @@ use tokio::net::{TcpListener, TcpSocket, UnixListener};
 use crate::home::Home;
 use crate::options::{Listen, WhenTaken};
 
-/// Why the daemon cannot listen.
 #[derive(Debug, Error)]
 pub enum BindError {
-    /// Other machines could reach the address, and nobody chose a token for that.
     #[error("the address {address} can be reached by other machines")]
-    NotLoopback {
-        /// The address that was asked for.
-        address: SocketAddr,
-    },
-    /// The address cannot be had.
+    NotLoopback { address: SocketAddr },
     #[error("the address {address} cannot be listened on")]
-    Tcp {
-        /// The address that was asked for.
-        address: SocketAddr,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// Something that is not a socket is in the socket's place.
+    Tcp { address: SocketAddr, source: io::Error },
     #[error("`{path}` is in the way of the socket, and is not one", path = .path.display())]
-    InTheWay {
-        /// The place of the socket.
-        path: PathBuf,
-    },
-    /// The socket cannot be made.
+    InTheWay { path: PathBuf },
     #[error("the socket `{path}` cannot be made", path = .path.display())]
-    Unix {
-        /// The place of the socket.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
+    Unix { path: PathBuf, source: io::Error },
 }
 
 impl BindError {
@@ -103,7 +82,6 @@ fn listen_on(address: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(AT_THE_DOOR)
 }
 
-/// Who may reach the TCP address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exposure {
     /// Only this machine.

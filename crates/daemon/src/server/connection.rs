@@ -38,7 +38,6 @@ const MAX_HEADERS: usize = 64;
 /// How much is read ahead of what is asked for, per connection.
 const MAX_BUFFER_BYTES: usize = 64 * 1024;
 
-/// What a connection needs to know.
 #[derive(Clone, Debug)]
 pub(super) struct Context {
     pub(super) router: Router,
@@ -47,7 +46,6 @@ pub(super) struct Context {
     pub(super) stop: Scope,
     /// Cancelled when not even they shall be waited for.
     pub(super) cut: Scope,
-    /// Is told of streams that have ended.
     pub(super) relief: Relief,
 }
 
@@ -84,7 +82,6 @@ where
 /// What a connection goes on with when no more requests are taken from it.
 enum Afterwards<S> {
     Nothing,
-    /// The rest of the last answer.
     Stream(WriteLimit<S>, StreamAnswer),
     /// Something else than HTTP, which may have begun in the bytes that were read.
     Switched(WriteLimit<S>, Bytes, super::switch::Next),

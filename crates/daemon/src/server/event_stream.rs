@@ -47,7 +47,6 @@ impl LastAnswer {
     }
 }
 
-/// An answer that is a stream.
 #[derive(Debug)]
 pub(super) struct StreamAnswer {
     head: Vec<u8>,
@@ -55,7 +54,6 @@ pub(super) struct StreamAnswer {
     framing: Framing,
 }
 
-/// How a reader knows where the stream ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Framing {
     /// After an empty chunk.
@@ -65,7 +63,6 @@ enum Framing {
 }
 
 impl StreamAnswer {
-    /// The answer to a request of this version.
     pub(super) fn new(response: Response<Body>, version: Version) -> Self {
         let (mut parts, body) = response.into_parts();
         let framing = match version {

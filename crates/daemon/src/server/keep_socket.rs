@@ -31,7 +31,6 @@ pub(crate) struct Remade {
     made: Arc<Mutex<Vec<Made>>>,
 }
 
-/// What has happened to the socket.
 #[derive(Debug)]
 pub(crate) enum Kept {
     /// It was made again, and is to be listened on.
@@ -102,7 +101,6 @@ impl SocketKeeper {
         Receiver::from_owned_fd_unchecked(watched)
     }
 
-    /// Makes the directory and what is in it again.
     fn make(&self) -> Result<UnixListener, Box<dyn std::error::Error + Send + Sync>> {
         self.home.prepare()?;
         std::fs::create_dir_all(self.home.scratch())?;

@@ -29,7 +29,6 @@ use process::Tasks;
 
 use relief::Relief;
 
-/// A server that is running.
 #[derive(Clone, Debug)]
 pub(crate) struct Server {
     listeners: Tasks,
@@ -72,14 +71,12 @@ impl Server {
         server
     }
 
-    /// Answers on one more socket.
     pub(crate) fn listen(&self, unix: UnixListener) {
         let (context, connections) = (self.context.clone(), self.connections.clone());
         self.listeners
             .spawn("accept unix", accept::accept(unix, context, connections));
     }
 
-    /// How many connections are open.
     pub(crate) fn connections(&self) -> usize {
         self.connections.running()
     }

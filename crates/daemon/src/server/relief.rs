@@ -29,7 +29,6 @@ impl Relief {
         }
     }
 
-    /// A stream has ended, and what it had is freed.
     pub(super) fn stream_ended(&self) {
         self.ended.add_permits(1);
     }

@@ -14,7 +14,6 @@ use hyper::body::{Body, Frame, SizeHint};
 use kernel::{CancellationToken, Cause, Scope};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// The places of one listener.
 #[derive(Clone, Debug)]
 pub(super) struct Seats {
     places: Arc<Semaphore>,
@@ -26,7 +25,6 @@ pub(super) struct Seats {
 struct Table {
     next: u64,
     sitting: HashMap<u64, Sitting>,
-    /// Those who wait, by when they began to.
     waiting: BTreeMap<u64, u64>,
     /// Somebody is at the door, and nobody was waiting: the next who begins to wait gives way.
     is_wanted: bool,
@@ -40,15 +38,16 @@ struct Sitting {
     give_way: CancellationToken,
 }
 
-/// What a connection does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Doing {
-    /// Waits for its first request.
-    New { since: u64 },
-    /// A request is being answered.
+    New {
+        since: u64,
+    },
     Working,
     /// Waits for another request. The end of the last answer may still be on its way.
-    Answered { since: u64 },
+    Answered {
+        since: u64,
+    },
 }
 
 impl Seats {
@@ -169,7 +168,6 @@ pub(super) struct Seat {
 }
 
 impl Seat {
-    /// Cancelled when the connection shall give way.
     pub(super) fn give_way(&self) -> Scope {
         let table = self.seats.lock();
         let sitting = table.sitting.get(&self.number);
@@ -185,7 +183,6 @@ impl Seat {
         sitting.map_or(Doing::Working, |sitting| sitting.doing)
     }
 
-    /// A request has come.
     pub(super) fn work(&self) {
         self.seats.lock().work(self.number);
     }
@@ -250,7 +247,6 @@ mod tests {
 
     use super::*;
 
-    /// Takes a place that is there.
     fn take_now(seats: &Seats) -> Arc<Seat> {
         match pin!(seats.take()).poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(seat) => Arc::new(seat.unwrap()),

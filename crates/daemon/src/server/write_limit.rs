@@ -17,7 +17,6 @@ pub(super) const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 pub(super) struct WriteLimit<S> {
     stream: S,
     clock: Arc<dyn Clock>,
-    /// When patience ends, while a write is waiting.
     patience: Option<WaitForDeadline>,
 }
 

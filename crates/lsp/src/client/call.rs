@@ -28,7 +28,6 @@ pub struct Request {
     progress: Progress<Waiting>,
 }
 
-/// How far a call has come.
 #[derive(Debug)]
 enum Progress<W> {
     Waiting(W),

@@ -10,42 +10,21 @@ use crate::wire::{EncodeError, ResponseError, error_code};
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum RequestError {
-    /// The server answered that it failed.
     #[error(transparent)]
     Response(#[from] ResponseError),
     /// There was no answer before the deadline. The server has been told to give up.
     #[error("no answer to {method} within {} ms", waited.as_millis())]
-    Timeout {
-        /// What was asked.
-        method: Arc<str>,
-        /// How long it was waited for.
-        waited: Duration,
-    },
+    Timeout { method: Arc<str>, waited: Duration },
     /// The caller's scope was cancelled. The server has been told to give up.
     #[error("the request was cancelled by {cause}")]
-    Cancelled {
-        /// Who cancelled it, and why.
-        cause: Arc<Cause>,
-    },
-    /// The connection is over.
+    Cancelled { cause: Arc<Cause> },
     #[error("{reason}")]
-    Closed {
-        /// Why.
-        reason: Arc<Closed>,
-    },
+    Closed { reason: Arc<Closed> },
     /// The answer was too long to be kept. The connection goes on.
     #[error("the answer has {bytes} bytes, which is more than is kept")]
-    Oversized {
-        /// How long it was.
-        bytes: u64,
-    },
-    /// So many are waiting for this server that one more would help nobody.
+    Oversized { bytes: u64 },
     #[error("{limit} calls are waiting for this server")]
-    TooManyPending {
-        /// How many may wait.
-        limit: usize,
-    },
-    /// The parameters cannot be sent.
+    TooManyPending { limit: usize },
     #[error(transparent)]
     Encode(#[from] EncodeError),
 }

@@ -103,17 +103,14 @@ impl Client {
         self.handle.shared.close(Closed::Asked(reason.into()));
     }
 
-    /// How many requests wait for an answer.
     pub fn pending(&self) -> usize {
         self.handle.shared.lock().pending()
     }
 
-    /// How many messages wait to be written.
     pub fn queued(&self) -> usize {
         self.handle.shared.lock().queued()
     }
 
-    /// What the client has done so far.
     pub fn counters(&self) -> Counters {
         self.handle.shared.lock().counters
     }

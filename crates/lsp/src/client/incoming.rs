@@ -8,7 +8,6 @@ use crate::wire::ResponseError;
 ///
 /// The calls are made by the task that reads: they must not block, and while one runs nothing else is read.
 pub trait Incoming: Send + Sync + 'static {
-    /// The server tells something.
     fn notification(&self, method: &str, params: Option<&RawValue>);
 
     /// The server asks something. Unknown methods are answered with

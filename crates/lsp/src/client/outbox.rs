@@ -49,7 +49,6 @@ struct Entry<N> {
     notify: Tell<N>,
 }
 
-/// Who wants to know of a message, and when.
 #[derive(Debug)]
 enum Tell<N> {
     Nobody,
@@ -57,28 +56,23 @@ enum Tell<N> {
     WhenWritten(N),
 }
 
-/// There are too many messages of this kind.
 #[derive(Debug, Eq, PartialEq)]
 pub(super) struct Full;
 
-/// Whether a message has been accepted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Admission {
     Accepted,
     AtTheDoor,
 }
 
-/// What is to be written next.
 #[derive(Debug)]
 pub(super) struct Batch<N> {
     pub(super) messages: VecDeque<Bytes>,
     /// To be told now: their messages have been accepted.
     pub(super) admitted: Vec<N>,
-    /// To be told once the messages are written.
     pub(super) written: Vec<N>,
 }
 
-/// The queue.
 #[derive(Debug)]
 pub(super) struct Outbox<N> {
     entries: VecDeque<Entry<N>>,
@@ -133,7 +127,6 @@ impl<N> Outbox<N> {
         self.push(Bytes::new(), Kind::Call, Tell::WhenWritten(notify))
     }
 
-    /// Queues an answer to the server.
     pub(super) fn push_answer(&mut self, bytes: Bytes) -> Result<(), Full> {
         if self.unsent_answers >= MAX_UNSENT_ANSWERS {
             return Err(Full);
@@ -178,14 +171,12 @@ impl<N> Outbox<N> {
         Ok(self.admit())
     }
 
-    /// Whether a message still stands at the door.
     pub(super) fn is_at_the_door(&self, ticket: Ticket) -> bool {
         self.entries
             .binary_search_by_key(&ticket, |entry| entry.ticket)
             .is_ok_and(|at| at >= self.accepted)
     }
 
-    /// Takes up to so many messages out, to be written.
     pub(super) fn take(&mut self, most: usize) -> Option<Batch<N>> {
         if self.entries.is_empty() {
             return None;
@@ -213,7 +204,6 @@ impl<N> Outbox<N> {
         Some(batch)
     }
 
-    /// Lets in from the door what there is room for.
     fn admit(&mut self) -> Vec<N> {
         let mut admitted = Vec::new();
         while self.accepted < ACCEPTED_MESSAGES

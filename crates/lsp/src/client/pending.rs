@@ -18,7 +18,6 @@ const MAX_GIVEN_UP: usize = 4096;
 /// tolerable; one that goes on has lost count, and whatever it answers cannot be trusted.
 pub(super) const MAX_UNKNOWN_IN_A_ROW: u32 = 1000;
 
-/// A table of pending requests.
 #[derive(Debug)]
 pub(super) struct Pending<S> {
     next_id: i64,
@@ -35,15 +34,14 @@ struct Waiting<S> {
     answer: S,
 }
 
-/// Whom an answer is for.
 #[derive(Debug, PartialEq)]
 pub(super) enum Addressee<S> {
-    /// Somebody waits for it.
     Waiting(S),
-    /// Somebody waited for it.
     GivenUp,
     /// Nobody ever asked, or it has been answered already; the n-th of that kind in a row.
-    Unknown { in_a_row: u32 },
+    Unknown {
+        in_a_row: u32,
+    },
 }
 
 impl<S> Default for Pending<S> {
@@ -67,18 +65,15 @@ impl<S> Pending<S> {
         self.waiting.len() >= MAX_PENDING
     }
 
-    /// The id that the next request will have.
     pub(super) fn next_id(&self) -> i64 {
         self.next_id
     }
 
-    /// Enters a request under the next id.
     pub(super) fn insert(&mut self, ticket: Ticket, answer: S) {
         self.waiting.insert(self.next_id, Waiting { ticket, answer });
         self.next_id += 1;
     }
 
-    /// Takes the request out that an answer is for.
     pub(super) fn answered(&mut self, id: Option<i64>) -> Addressee<S> {
         if let Some(waiting) = id.and_then(|id| self.waiting.remove(&id)) {
             self.unknown_in_a_row = 0;
@@ -112,7 +107,6 @@ impl<S> Pending<S> {
         }
     }
 
-    /// Takes everybody out.
     pub(super) fn take_all(&mut self) -> Vec<S> {
         self.waiting.drain().map(|(_, waiting)| waiting.answer).collect()
     }

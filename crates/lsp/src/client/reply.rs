@@ -40,7 +40,6 @@ impl Reply {
         self.parse()
     }
 
-    /// Whether the server has nothing to say.
     pub fn is_null(&self) -> bool {
         &self.result[..] == b"null"
     }

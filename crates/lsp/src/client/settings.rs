@@ -7,7 +7,6 @@ use crate::wire::FrameLimits;
 /// How patient a client is with its server.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct ClientSettings {
-    /// What the server may send at most.
     pub limits: FrameLimits,
     /// How long a message may take from its first byte to its last.
     pub message_time: Duration,

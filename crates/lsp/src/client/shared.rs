@@ -14,7 +14,6 @@ use super::{
 };
 use crate::wire::encode_cancel;
 
-/// Where an answer goes to.
 pub(super) type Answer = oneshot::Sender<Result<Reply, RequestError>>;
 
 /// How a caller is told that its message has been accepted or written.

@@ -16,13 +16,10 @@ use crate::wire::{MessageId, Unnumbered};
 /// What a client has done so far.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Counters {
-    /// Requests that were queued.
     pub requests_sent: u64,
-    /// Notifications that were queued.
     pub notifications_sent: u64,
     /// Requests that were answered, with a result or an error.
     pub answered: u64,
-    /// Requests whose deadline passed.
     pub timed_out: u64,
     /// Requests that were cancelled, or whose caller went away.
     pub cancelled: u64,
@@ -32,9 +29,7 @@ pub struct Counters {
     pub late_answers: u64,
     /// Answers to requests that nobody made, or a second time.
     pub unknown_ids: u64,
-    /// Notifications of the server.
     pub notifications_in: u64,
-    /// Requests of the server.
     pub requests_in: u64,
     /// Bytes read.
     pub bytes_in: u64,
@@ -43,7 +38,6 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// The sums of both.
     pub(crate) fn plus(&self, other: &Self) -> Self {
         Self {
             requests_sent: self.requests_sent + other.requests_sent,
@@ -69,7 +63,6 @@ pub(super) enum Refused {
     TooMany { limit: usize },
 }
 
-/// Why a request is given up.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum GivenUp {
     TimedOut,
@@ -85,7 +78,6 @@ pub(super) enum Aftermath<N> {
     TellServer,
 }
 
-/// The state of one client.
 #[derive(Debug)]
 pub(super) struct State<A, N> {
     pub(super) counters: Counters,
@@ -138,7 +130,6 @@ impl<A, N> State<A, N> {
         Ok(id)
     }
 
-    /// Queues a notification.
     pub(super) fn notification(&mut self, message: Bytes, notify: N) -> Result<(Ticket, Admission), Refused> {
         self.admits_calls()?;
         self.counters.notifications_sent += 1;
@@ -186,14 +177,12 @@ impl<A, N> State<A, N> {
         Some((answer, aftermath))
     }
 
-    /// Queues a cancellation.
     pub(super) fn cancel(&mut self, message: Bytes) {
         if self.closed.is_none() {
             self.outbox.push_cancel(message);
         }
     }
 
-    /// Queues an answer to the server.
     pub(super) fn answer(&mut self, message: Bytes) -> Result<(), Closed> {
         if self.closed.is_some() {
             return Ok(());
@@ -229,7 +218,6 @@ impl<A, N> State<A, N> {
         }
     }
 
-    /// What is to be written next.
     pub(super) fn take(&mut self, most: usize) -> Option<Batch<N>> {
         self.outbox.take(most)
     }

@@ -88,7 +88,6 @@ async fn patiently<T>(shared: &ClientShared, step: impl Future<Output = io::Resu
     .await
 }
 
-/// Takes away what has been written.
 fn advance(messages: &mut VecDeque<Bytes>, mut written: usize) {
     while let Some(first) = messages.front_mut() {
         if written < first.len() {

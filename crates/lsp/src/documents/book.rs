@@ -20,23 +20,14 @@ use crate::text::{LineIndex, PositionEncoding, UriError, uri_of_path};
 /// A document that a server cannot be given.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum DocumentError {
-    /// It is over the limit.
     #[error("{} has {bytes} bytes, and a language server is given at most {limit}", path.display())]
     TooLarge {
-        /// The document.
         path: Arc<Path>,
-        /// Its size.
         bytes: usize,
-        /// The setting.
         limit: usize,
     },
-    /// Too many are held already.
     #[error("{limit} documents are in use in this server, and that is as many as may be")]
-    TooMany {
-        /// The setting.
-        limit: usize,
-    },
-    /// It cannot be named.
+    TooMany { limit: usize },
     #[error(transparent)]
     Uri(#[from] UriError),
 }
@@ -44,23 +35,15 @@ pub enum DocumentError {
 /// The server has not been told before the wait ended.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum SentError {
-    /// That generation of the server is over, or has not begun.
     #[error("generation {asked} of the server is not the one that is told about documents")]
     GenerationOver {
-        /// Which one was asked for.
         asked: Generation,
-        /// Which one is told now.
         current: Option<Generation>,
     },
-    /// The deadline passed.
     #[error("the server did not take the document before the deadline")]
     DeadlineExceeded,
-    /// The caller no longer wants it.
     #[error("the wait was cancelled by {cause}")]
-    Cancelled {
-        /// Who cancelled it, and why.
-        cause: Arc<Cause>,
-    },
+    Cancelled { cause: Arc<Cause> },
 }
 
 /// The documents of one server, over all its generations. Clones are the same book.
@@ -88,7 +71,6 @@ impl fmt::Debug for Documents {
 }
 
 impl Documents {
-    /// An empty book.
     pub fn new(settings: DocumentSettings, clock: Arc<dyn Clock>) -> Self {
         let book = Book::new(settings);
         let progress = Slot::new(book.progress());
@@ -184,12 +166,10 @@ impl Documents {
         self.book().next_idle()
     }
 
-    /// The documents that are open, or shall be.
     pub(crate) fn paths(&self) -> BTreeSet<Arc<Path>> {
         self.book().paths()
     }
 
-    /// The text that a document shall have.
     #[cfg(test)]
     pub(crate) fn text(&self, path: &Path) -> Option<Arc<str>> {
         self.book().text(path)
@@ -200,7 +180,6 @@ impl Documents {
         self.counts().open
     }
 
-    /// How many documents and leases there are.
     pub fn counts(&self) -> DocumentCounts {
         self.book().counts()
     }
@@ -209,7 +188,6 @@ impl Documents {
         &self.shared.progress
     }
 
-    /// Changes the book and lets everybody know.
     pub(super) fn change<T>(&self, change: impl FnOnce(&mut Book) -> T) -> T {
         let mut book = self.book();
         let before = book.progress();
@@ -269,7 +247,6 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// The document.
     pub fn path(&self) -> &Arc<Path> {
         &self.path
     }

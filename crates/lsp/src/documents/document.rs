@@ -57,7 +57,6 @@ impl Document {
         number(&self.wanted) != number(&self.told) || self.saved.is_some()
     }
 
-    /// One step from what the server was told towards what is wanted.
     pub(super) fn tell(&mut self, attached: &Attached) -> Option<DocumentMessage> {
         let open_close = attached.sync.open_close == OpenClose::Told;
         let told = self.told.take();

@@ -20,7 +20,6 @@ impl Outbox {
         }
     }
 
-    /// The generation that the messages are for.
     pub fn generation(&self) -> Generation {
         self.generation
     }

@@ -18,13 +18,11 @@ use super::{
 };
 use crate::text::{LineIndex, PositionEncoding};
 
-/// Limits of one server's documents.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct DocumentSettings {
     /// How many documents stay open that nobody holds; the ones used last. 64 is what people have open in an editor,
     /// and little memory for a server.
     pub warm: usize,
-    /// For how long.
     pub warm_for: Duration,
     /// How many may be held at once. One more is refused.
     pub max_held: usize,
@@ -48,20 +46,15 @@ impl Default for DocumentSettings {
 pub struct DocumentCounts {
     /// Open in the server, as far as it was told.
     pub open: usize,
-    /// Held by somebody.
     pub held: usize,
-    /// Leases on them in all.
     pub leases: usize,
-    /// Kept although nobody holds them.
     pub warm: usize,
 }
 
 /// How far the messages have come. Others wait for it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Progress {
-    /// The generation that is told.
     pub(super) generation: Option<Generation>,
-    /// The newest change.
     pub(super) newest: u64,
     /// It and all before it were sent.
     pub(super) sent: u64,
@@ -70,25 +63,29 @@ pub(super) struct Progress {
 /// What the server has after all that was sent.
 #[derive(Clone, Debug)]
 pub(super) enum Delivery {
-    /// The current version, with its text.
-    Sent { version: i32, text: LineIndex },
+    Sent {
+        version: i32,
+        text: LineIndex,
+    },
     /// It will have it once this change was sent.
-    Waiting { change: u64 },
+    Waiting {
+        change: u64,
+    },
     /// There is no such generation any more, or not yet.
-    NotAttached { current: Option<Generation> },
+    NotAttached {
+        current: Option<Generation>,
+    },
 }
 
 #[derive(Debug)]
 pub(super) struct Book {
     settings: DocumentSettings,
     attached: Option<Attached>,
-    /// The newest generation that was ever attached.
     newest_generation: Option<Generation>,
     documents: BTreeMap<Arc<Path>, Document>,
     /// Documents that are not what the server was told, those first that are so for longest. A document is here at
     /// most once, and nothing is here while no generation is attached.
     unsent: BTreeMap<u64, Arc<Path>>,
-    /// The change whose message is on its way.
     sending: Option<(u64, Arc<Path>)>,
     newest_change: u64,
     uses: u64,
@@ -207,7 +204,6 @@ impl Book {
         self.documents.iter().filter(held).count()
     }
 
-    /// Takes a lease, and makes the text known.
     pub(super) fn lease(
         &mut self,
         path: &Arc<Path>,
@@ -250,7 +246,6 @@ impl Book {
         self.mark(path);
     }
 
-    /// Makes a new version of the same text.
     pub(super) fn touch(&mut self, path: &Arc<Path>) {
         if let Some(document) = self.documents.get_mut(path) {
             let number = following(document.newest_version());
@@ -261,7 +256,6 @@ impl Book {
         }
     }
 
-    /// The document was written to disk as it is now.
     pub(super) fn saved(&mut self, path: &Arc<Path>) {
         let Some(attached) = self.attached else { return };
         if attached.sync.save == SaveSync::None {
@@ -319,7 +313,6 @@ impl Book {
         }
     }
 
-    /// Closes what nobody has used for long.
     pub(super) fn close_idle(&mut self, now: Instant) {
         let idle: Vec<Arc<Path>> = self
             .documents
@@ -331,7 +324,6 @@ impl Book {
         idle.iter().for_each(|path| self.close(path));
     }
 
-    /// When the next warm document becomes idle.
     pub(super) fn next_idle(&self) -> Option<Instant> {
         let warm = self
             .documents
@@ -412,14 +404,12 @@ impl Book {
         }
     }
 
-    /// The message that was on its way was sent.
     pub(super) fn sent(&mut self, generation: Generation) {
         if self.generation() == Some(generation) {
             self.sending = None;
         }
     }
 
-    /// What a generation has of a document.
     pub(super) fn delivery(&self, path: &Path, generation: Generation) -> Delivery {
         let current = self.generation();
         let document = self.documents.get(path);

@@ -5,9 +5,7 @@ use serde_json::Value;
 /// Whether it wants to hear that one is opened or closed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum OpenClose {
-    /// It does.
     Told,
-    /// It reads files by itself.
     Untold,
 }
 
@@ -16,9 +14,7 @@ pub enum OpenClose {
 pub enum ChangeSync {
     /// Not at all.
     None,
-    /// The whole text each time.
     Full,
-    /// What is different.
     Incremental,
 }
 
@@ -27,20 +23,15 @@ pub enum ChangeSync {
 pub enum SaveSync {
     /// Not at all.
     None,
-    /// That it was.
     WithoutText,
-    /// With the text that was saved.
     WithText,
 }
 
 /// The capability `textDocumentSync`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct DocumentSync {
-    /// Opened and closed.
     pub open_close: OpenClose,
-    /// Changed.
     pub change: ChangeSync,
-    /// Saved.
     pub save: SaveSync,
 }
 

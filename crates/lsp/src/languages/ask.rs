@@ -36,20 +36,16 @@ const MOST_REPEATS: u32 = 5;
 /// Whether to wait until a server has read the workspace.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum WhenIndexing {
-    /// To wait.
     Wait,
     /// To wait for a moment, and then to say so.
     WaitBriefly,
-    /// To say so at once.
     Refuse,
 }
 
 /// Whether to wait until a server is up.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum WhenStarting {
-    /// To wait.
     Wait,
-    /// To say so.
     Refuse,
 }
 
@@ -65,24 +61,20 @@ pub struct Ask {
     /// Variables of the caller that say where programs are. Servers are looked for with them before the daemon's own, and
     /// one that does not run yet is started with them. One that runs is everybody's, whoever started it.
     pub environment: Environment,
-    /// The one server to ask.
     pub server: Option<String>,
     /// What to do while a server comes up.
     pub when_starting: WhenStarting,
     /// What to do while a server reads the workspace.
     pub when_indexing: WhenIndexing,
-    /// How long all of it may take.
     pub timeout: Option<Duration>,
 }
 
 /// An answer, and who did not contribute.
 #[derive(Debug)]
 pub struct Answered {
-    /// The answer.
     pub answer: Answer,
     /// Servers that should have contributed and did not.
     pub not_answered: Vec<(Arc<str>, AskError)>,
-    /// What people should know about the configuration.
     pub notes: Vec<ConfigNote>,
     /// What paths in the answer are relative to.
     pub workspace: Arc<Path>,
@@ -199,7 +191,6 @@ impl Languages {
         }
     }
 
-    /// The end of a part of a question.
     fn until(&self, times: &Times, usual: Duration) -> Deadline {
         times
             .whole
@@ -223,13 +214,11 @@ impl Languages {
         }
     }
 
-    /// The end of the wait for an answer.
     pub(super) fn answer_deadline(&self, times: &Times, chosen: &Chosen) -> Deadline {
         self.until(times, chosen.limits.request.unwrap_or(ANSWER_PATIENCE))
     }
 }
 
-/// Which of the servers of a file a question is for.
 fn servers_to_ask(choice: &Choice, ask: &Ask) -> Result<Vec<Arc<Chosen>>, AskError> {
     if let Some(server) = &ask.server {
         let named: Vec<_> = choice

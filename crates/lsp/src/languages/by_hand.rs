@@ -155,7 +155,6 @@ impl Languages {
         self.find(&id, Detail::Memory)
     }
 
-    /// A caller that saw another process gets the current one.
     fn refused(&self, key: &ServerKey, source: LifecycleError) -> AskError {
         match source {
             LifecycleError::ServerMoved { seen, current } => AskError::Moved {

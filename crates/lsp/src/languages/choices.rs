@@ -23,27 +23,22 @@ const KEPT: Duration = Duration::from_secs(15);
 /// How many files are remembered. When there are more, all are forgotten.
 const MOST: usize = 4096;
 
-/// The servers of a file, and where it is.
 #[derive(Clone, Debug)]
 pub(super) struct Choice {
     pub(super) path: Arc<Path>,
     pub(super) workspace: Arc<Path>,
-    /// Answers everything.
     pub(super) primary: Option<Arc<Chosen>>,
-    /// Add diagnostics, formatting and code actions.
     pub(super) supplements: Vec<Arc<Chosen>>,
     pub(super) missing: Vec<MissingServer>,
     pub(super) notes: Vec<ConfigNote>,
 }
 
 impl Choice {
-    /// All that are here, the primary one first.
     pub(super) fn all(&self) -> impl Iterator<Item = &Arc<Chosen>> {
         self.primary.iter().chain(&self.supplements)
     }
 }
 
-/// What was chosen lately.
 #[derive(Debug)]
 pub(super) struct Choices {
     registry: Registry,
@@ -144,7 +139,6 @@ impl Choices {
         self.look(&placed, caller).map(Arc::new)
     }
 
-    /// Something has changed that cannot be seen in a fingerprint.
     pub(super) fn forget(&self) {
         self.remembered().clear();
     }

@@ -32,7 +32,6 @@ const EXCERPT_LIMIT_BYTES: u64 = 4 * 1024 * 1024;
 /// The largest answer that is read where others wait: to read it takes less than a millisecond.
 const READ_AT_ONCE_BYTES: usize = 64 * 1024;
 
-/// A question to one process.
 pub(super) struct Talk<'a> {
     pub(super) languages: &'a Languages,
     pub(super) site: &'a Arc<Site>,
@@ -67,9 +66,7 @@ impl From<QueryError> for Attempt {
 
 /// What came of the wait for what a server pushes.
 enum Pushed {
-    /// The answer.
     Answer(Box<Answer>),
-    /// It wants to be asked.
     NotAnyMore((Arc<Path>, i32, LineIndex)),
 }
 
@@ -105,7 +102,6 @@ impl Around {
     }
 }
 
-/// Files as they are on disk.
 struct OnDisk;
 
 impl Texts for OnDisk {
@@ -193,7 +189,6 @@ impl Talk<'_> {
         }
     }
 
-    /// The diagnostics that a server pushes by itself.
     async fn pushed(
         &self,
         lease: &Lease,
@@ -264,7 +259,6 @@ impl Talk<'_> {
         replies.into_iter().map(|reply| self.sort_out(reply)).collect()
     }
 
-    /// What a reply means for the question.
     fn sort_out(&self, reply: Result<Reply, RequestError>) -> Result<Result<Reply, Refusal>, Attempt> {
         let failed = |source| AskError::Request {
             server: Arc::clone(&self.site.key.server),

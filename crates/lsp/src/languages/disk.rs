@@ -15,36 +15,17 @@ const NON_BLOCKING: i32 = 0o4000;
 /// A file that cannot be read as a text.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadTextError {
-    /// It cannot be opened or read.
     #[error("`{}` cannot be read: {source}", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// It is a directory, a device, a pipe.
+    Io { path: PathBuf, source: io::Error },
     #[error("`{}` is not a file", path.display())]
     NotAFile {
         /// What it is not.
         path: PathBuf,
     },
-    /// It is not text.
     #[error("`{}` is not UTF-8", path.display())]
-    NotUtf8 {
-        /// The file.
-        path: PathBuf,
-    },
-    /// It is larger than is read.
+    NotUtf8 { path: PathBuf },
     #[error("`{}` has {bytes} bytes, and at most {limit} are read", path.display())]
-    TooLarge {
-        /// The file.
-        path: PathBuf,
-        /// Its size.
-        bytes: u64,
-        /// The limit.
-        limit: u64,
-    },
+    TooLarge { path: PathBuf, bytes: u64, limit: u64 },
 }
 
 /// A file that was changed so shortly before it was read may change again without another time: the clock of a file
@@ -60,7 +41,6 @@ pub(crate) struct Stamp {
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Trust {
-    /// The file was quiet when it was read.
     Settled,
     /// It may have changed since without looking different.
     Racing,
@@ -103,7 +83,6 @@ impl Stamp {
         Self { look, trust }
     }
 
-    /// Whether the file is certainly still as it was.
     pub(crate) fn is_still(&self, path: &Path) -> bool {
         self.trust == Trust::Settled
             && std::fs::metadata(path).is_ok_and(|metadata| Look::new(&metadata) == self.look)

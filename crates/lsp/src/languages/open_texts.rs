@@ -17,7 +17,6 @@ use std::{
 use super::disk::{self, ReadTextError, Stamp};
 use crate::documents::{DocumentError, Documents, Lease};
 
-/// A text as it was read.
 #[derive(Clone, Debug)]
 struct OpenText {
     ticket: u64,
@@ -26,7 +25,6 @@ struct OpenText {
     language: Arc<str>,
 }
 
-/// The texts of one server.
 #[derive(Debug, Default)]
 pub(crate) struct OpenTexts {
     /// Guards what was told. Nothing is read while it is held.
@@ -39,7 +37,6 @@ struct OpenTextTable {
     texts: BTreeMap<Arc<Path>, OpenText>,
 }
 
-/// Why a document cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum OpenError {
     #[error(transparent)]

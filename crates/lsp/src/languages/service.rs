@@ -32,24 +32,17 @@ const PROBE_TIME: Duration = Duration::from_secs(5);
 /// How many sites are kept before those that no server has any more are forgotten.
 const MOST_SITES: usize = 512;
 
-/// What the service is made of.
 #[derive(Debug)]
 pub struct LanguagesOptions {
-    /// Which servers there are.
     pub registry: Registry,
-    /// Starts their processes.
     pub processes: Processes,
-    /// Where tasks run.
     pub tasks: Tasks,
-    /// What time it is.
     pub clock: Arc<dyn Clock>,
     /// A directory for files that live as long as the service.
     pub scratch: PathBuf,
-    /// How patient it is with servers.
     pub lifecycle: LifecycleSettings,
     /// How many documents stay open, and how large they may be.
     pub documents: DocumentSettings,
-    /// How long answers may be.
     pub limits: QueryLimits,
 }
 
@@ -69,12 +62,9 @@ pub(super) struct LanguagesShared {
     pub(super) choices: Choices,
 }
 
-/// Whether a server lives and answers.
 #[derive(Clone, Debug)]
 pub struct ServerCheck {
-    /// The server.
     pub view: ServerView,
-    /// Whether it answered.
     pub probe: ProbeResult,
 }
 
@@ -213,7 +203,6 @@ impl Languages {
         .await?
     }
 
-    /// The site of a server, from now on with this configuration.
     pub(super) fn note_site(&self, chosen: &Arc<Chosen>) -> Arc<Site> {
         let site = self.shared.sites.take_note(chosen);
         if self.shared.sites.count() > MOST_SITES {

@@ -12,22 +12,18 @@ use crate::{
     server::{RecordLine, Site},
 };
 
-/// One server, at one moment.
 #[derive(Clone, Debug)]
 pub struct ServerView {
     /// Names it: the name of the server and a short hash of its root.
     pub id: String,
-    /// What is known of its state.
     pub status: ServerStatus,
     /// Whether it has read the workspace; none while it is not up.
     pub readiness: Option<ReadyState>,
     /// Its process; none while there is none, or if somebody else keeps it.
     pub pid: Option<u32>,
-    /// The memory of its process tree.
     pub rss_bytes: Option<u64>,
     /// How the last process ended that went away without being asked.
     pub last_exit: Option<process::Exit>,
-    /// What is open in it.
     pub documents: DocumentCounts,
     /// Requests that it has not answered.
     pub pending: usize,
@@ -37,17 +33,14 @@ pub struct ServerView {
     pub counters: Counters,
 }
 
-/// The id of a server.
 pub(super) fn server_id(name: &str, root: &Path) -> String {
     use std::os::unix::ffi::OsStrExt as _;
     let hash = blake3::hash(root.as_os_str().as_bytes()).to_hex();
     format!("{name}@{}", &hash.as_str()[..8])
 }
 
-/// How much to find out.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Detail {
-    /// What is known.
     Known,
     /// Also what the process tree has in memory, which takes a look at each of them.
     Memory,
@@ -63,7 +56,6 @@ impl Languages {
         all.into_iter().map(|status| self.view(status, detail)).collect()
     }
 
-    /// One of them.
     pub fn find(&self, id: &str, detail: Detail) -> Result<ServerView, AskError> {
         let key = self.key_of(id)?;
         let all = self.shared.manager.list();
@@ -115,7 +107,6 @@ impl Languages {
         }
     }
 
-    /// The key behind an id.
     pub(super) fn key_of(&self, id: &str) -> Result<ServerKey, AskError> {
         let all = self.shared.manager.list();
         let found = all

@@ -14,26 +14,11 @@ pub(super) struct Placed {
 pub enum PathError {
     /// It is relative: the daemon works elsewhere than whoever asks.
     #[error("`{}` is not an absolute path", path.display())]
-    NotAbsolute {
-        /// The path.
-        path: PathBuf,
-    },
-    /// It is not there, or may not be looked at.
+    NotAbsolute { path: PathBuf },
     #[error("`{}` cannot be found: {source}", path.display())]
-    NotFound {
-        /// The path.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// It is not in the workspace that was named with it.
+    NotFound { path: PathBuf, source: std::io::Error },
     #[error("`{}` is not in the workspace `{}`", path.display(), workspace.display())]
-    Outside {
-        /// The path.
-        path: PathBuf,
-        /// The workspace.
-        workspace: PathBuf,
-    },
+    Outside { path: PathBuf, workspace: PathBuf },
 }
 
 /// What stands at the top of a project that is in no repository, or of a part of one.

@@ -11,18 +11,14 @@ use super::{
     reader::{Reader, shape},
 };
 
-/// What carrying out an action means.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "effect")]
 pub enum ActionEffect {
-    /// This edit.
     Edit {
-        /// The edit.
         edit: Edit,
     },
     /// A command of the server, which is not run. What it would do only the server knows.
     Command {
-        /// Its name.
         command: String,
     },
     /// The server did not say.
@@ -32,21 +28,16 @@ pub enum ActionEffect {
     },
 }
 
-/// Something that the server could do.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct CodeAction {
-    /// In the server's words.
     pub title: String,
     /// For example `quickfix` or `refactor.extract`.
     pub kind: Option<String>,
-    /// Whether the server would choose it.
     pub preferred: bool,
     /// Why it cannot be done now, if it cannot.
     pub disabled: Option<String>,
-    /// What it would do.
     #[serde(flatten)]
     pub effect: ActionEffect,
-    /// Who offers it.
     pub server: String,
 }
 

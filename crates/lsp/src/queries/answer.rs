@@ -15,18 +15,14 @@ use super::{
     symbols::Symbol,
 };
 
-/// Who answered.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct Origin {
-    /// The server's name.
     pub server: String,
-    /// Its generation.
     pub generation: u64,
     /// The version of the document that was asked about.
     pub document_version: Option<i32>,
 }
 
-/// What was found.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 #[serde(tag = "kind", content = "result", rename_all = "snake_case")]
 pub enum Outcome {
@@ -44,18 +40,14 @@ pub enum Outcome {
     CodeActions(Listed<CodeAction>),
     /// To [`Query::SignatureHelp`](super::Query::SignatureHelp).
     Signatures(Signatures),
-    /// To the questions for symbols.
     Symbols(Listed<Symbol>),
     /// To [`Query::Calls`](super::Query::Calls).
     Calls(Listed<Call>),
 }
 
-/// An answer to one question.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct Answer {
-    /// Who gave it.
     pub origins: Vec<Origin>,
-    /// What was found.
     #[serde(flatten)]
     pub outcome: Outcome,
 }

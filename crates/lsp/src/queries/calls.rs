@@ -18,16 +18,12 @@ pub(super) const MAX_ITEMS: usize = 8;
 /// Something that calls, or that is called.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct Call {
-    /// Its name.
     pub name: String,
     /// What it is, for example `function`.
     pub kind: &'static str,
-    /// More about it, for example its module.
     pub detail: Option<String>,
-    /// Where it is.
     #[serde(flatten)]
     pub location: Location,
-    /// Where the calls are.
     pub sites: Listed<Location>,
 }
 

@@ -10,49 +10,30 @@ use crate::{documents::DocumentSync, text::PositionEncoding};
 /// How many registrations of one server are kept. Servers make some dozens; one that makes more is refused.
 const MAX_REGISTRATIONS: usize = 1024;
 
-/// Something that a server may offer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Feature {
-    /// Diagnostics on request.
     PullDiagnostics,
-    /// Hover.
     Hover,
-    /// Completions.
     Completion,
-    /// Definitions.
     Definition,
-    /// Declarations.
     Declaration,
-    /// Definitions of types.
     TypeDefinition,
-    /// Implementations.
     Implementation,
-    /// References.
     References,
-    /// Renames.
     Rename,
-    /// An answer whether something can be renamed.
     PrepareRename,
-    /// Code actions.
     CodeAction,
     /// The edit of a code action on a second request.
     ResolveCodeAction,
-    /// Formatting.
     Formatting,
-    /// Formatting of a part.
     RangeFormatting,
-    /// Help with a call's arguments.
     SignatureHelp,
-    /// Symbols of a file.
     DocumentSymbol,
-    /// Symbols of the workspace.
     WorkspaceSymbol,
-    /// Callers and callees.
     CallHierarchy,
 }
 
 impl Feature {
-    /// What people call it.
     pub fn what(self) -> &'static str {
         match self {
             Self::PullDiagnostics => "diagnostics on request",
@@ -98,7 +79,6 @@ impl Feature {
         }
     }
 
-    /// The method that is asked.
     pub(super) fn method(self) -> &'static str {
         self.names().1
     }
@@ -113,14 +93,11 @@ impl Feature {
     }
 }
 
-/// How a server gives out diagnostics.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum DiagnosticsBy {
-    /// It answers a request for them.
     Report,
     /// It passes a request for them on to TypeScript's own server.
     Tsserver,
-    /// It says them by itself.
     Push,
 }
 
@@ -128,7 +105,6 @@ pub enum DiagnosticsBy {
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("the server has {limit} registrations, and that is as many as may be")]
 pub struct TooManyRegistrations {
-    /// The limit.
     pub limit: usize,
 }
 
@@ -187,7 +163,6 @@ impl Capabilities {
         })
     }
 
-    /// Where its diagnostics come from.
     pub fn diagnostics(&self) -> DiagnosticsBy {
         let commands = self.initial.pointer("/executeCommandProvider/commands");
         let commands = commands.and_then(Value::as_array);
@@ -200,13 +175,11 @@ impl Capabilities {
         }
     }
 
-    /// The name under which the server wants to be asked for diagnostics.
     pub(super) fn diagnostics_identifier(&self) -> Option<&str> {
         self.options(Feature::PullDiagnostics)
             .find_map(|options| options.get("identifier")?.as_str())
     }
 
-    /// What it wants to hear about documents.
     pub fn sync(&self) -> DocumentSync {
         DocumentSync::from_capability(self.initial.get("textDocumentSync"))
     }

@@ -16,50 +16,37 @@ use crate::text::{Range, WireRange};
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Completeness {
-    /// It did.
     Complete,
     /// There may be more after another letter.
     Incomplete,
 }
 
-/// What could stand at a place.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct Completions {
-    /// The best first, in the server's opinion.
     #[serde(flatten)]
     pub list: Listed<Completion>,
-    /// Whether there may be more.
     pub completeness: Completeness,
 }
 
-/// How an inserted text is meant.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InsertFormat {
-    /// As it is.
     Plain,
     /// With placeholders such as `$1`.
     Snippet,
 }
 
-/// One thing that could stand there.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct Completion {
-    /// What it is called.
     pub label: String,
     /// What it is, for example `function`.
     pub kind: Option<&'static str>,
-    /// More about it, for example its type.
     pub detail: Option<String>,
-    /// What it does.
     pub documentation: Option<String>,
-    /// What to insert.
     pub insert: String,
-    /// How that is meant.
     pub format: InsertFormat,
     /// What to replace by it, if the server says so.
     pub replace: Option<Range>,
-    /// Who offers it.
     pub server: String,
     #[serde(skip)]
     pub(super) order: String,

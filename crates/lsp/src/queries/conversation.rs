@@ -21,21 +21,16 @@ use super::{
 };
 use crate::text::{LineIndex, Range, WireRange, uri_of_path};
 
-/// One request to a server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
-    /// The method.
     pub method: &'static str,
-    /// Its parameters.
     pub params: Value,
 }
 
-/// What comes next.
 #[derive(Debug)]
 pub enum Step {
     /// These requests; their replies go to [`Conversation::answered`], in this order.
     Ask(Conversation, Vec<Request>),
-    /// The answer.
     Done(Box<Answer>),
 }
 
@@ -46,20 +41,14 @@ pub struct Conversation {
     stage: Stage,
 }
 
-/// What the server was asked.
 #[derive(Debug)]
 enum Stage {
-    /// The question itself.
     Asked,
-    /// What TypeScript's own server says about a file.
     TsserverAsked,
-    /// Whether something can be renamed.
     RenameIsPrepared,
     /// What is wrong with a document whose code actions are wanted.
     ActionsNeedDiagnostics,
-    /// What the edits of code actions are.
     ActionsAreResolved(Listed<Pending>),
-    /// Who calls these, or whom these call.
     CallsAreAsked(Vec<Value>),
 }
 
@@ -190,7 +179,6 @@ fn done(around: &Surroundings<'_>, outcome: Outcome) -> Result<Step, QueryError>
     Ok(Step::Done(Box::new(Answer::new(around, outcome))))
 }
 
-/// Reads the answer to the question itself.
 fn read(query: Query, around: &Surroundings<'_>, answer: Value) -> Result<Step, QueryError> {
     let reader = &mut Reader::new(around, query.needs().method());
     let outcome = match &query {
@@ -253,7 +241,6 @@ fn calls_method(direction: CallDirection) -> &'static str {
     }
 }
 
-/// The reply to a step of one request.
 fn only(
     around: &Surroundings<'_>,
     method: &'static str,
@@ -281,7 +268,6 @@ fn value(reader: &Reader<'_>, raw: &RawValue) -> Result<Value, QueryError> {
     serde_json::from_str(raw.get()).map_err(|error| reader.broken("result", error.to_string()))
 }
 
-/// The request of a question.
 fn question(query: &Query, around: &Surroundings<'_>, known: &[Value]) -> Result<Request, QueryError> {
     let params = match query {
         Query::Diagnostics { path } => {

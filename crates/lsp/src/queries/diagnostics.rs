@@ -19,57 +19,42 @@ const MAX_RELATED: usize = 20;
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// It is wrong.
     Error,
-    /// It may be wrong.
     Warning,
-    /// It may be good to know.
     Information,
-    /// It could be better.
     Hint,
 }
 
-/// More about it.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DiagnosticTag {
     /// The code is not needed.
     Unnecessary,
-    /// The code is out of date.
     Deprecated,
 }
 
 /// Another place that has to do with it.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 pub struct Related {
-    /// The place.
     #[serde(flatten)]
     pub location: Location,
-    /// What about it.
     pub message: String,
 }
 
 /// Something that a server says about a piece of code.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 pub struct Diagnostic {
-    /// The piece of code.
     #[serde(flatten)]
     pub location: Location,
-    /// How bad it is.
     pub severity: Severity,
-    /// What is said.
     pub message: String,
-    /// The server's code for it.
     pub code: Option<String>,
-    /// Where the code is explained.
     pub code_link: Option<String>,
     /// Which part of the server says it, for example `rustc`.
     pub source: Option<String>,
-    /// More about it.
     pub tags: Vec<DiagnosticTag>,
     /// Other places that have to do with it.
     pub related: Vec<Related>,
-    /// Who says it.
     pub server: String,
     /// The version of the document that it is for, if it is for the document that was asked about.
     pub version: Option<i32>,
@@ -147,7 +132,6 @@ pub(super) fn read_report(reader: &mut Reader<'_>, answer: Value) -> Result<List
     Ok(list(reader, found))
 }
 
-/// What a server has pushed for the document that was asked about.
 pub(super) fn read_pushed(
     reader: &mut Reader<'_>,
     items: Vec<Value>,
@@ -266,7 +250,6 @@ fn tag(number: u64) -> Option<DiagnosticTag> {
     }
 }
 
-/// A code is a number or a string.
 fn code(value: Value) -> Option<String> {
     match value {
         Value::String(code) => Some(code),

@@ -100,7 +100,6 @@ impl Drafts {
         Ok(draft)
     }
 
-    /// Everything that would be different.
     pub(super) fn diff(&self) -> String {
         let mut shown = String::new();
         for draft in self.files.values().chain(&self.moved) {

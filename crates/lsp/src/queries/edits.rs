@@ -28,9 +28,7 @@ pub struct Edit {
 pub enum IfExists {
     /// Nothing at all must be done.
     Fail,
-    /// The change is left out.
     Ignore,
-    /// It is replaced.
     Overwrite,
 }
 
@@ -40,47 +38,33 @@ pub enum IfExists {
 pub enum IfMissing {
     /// Nothing at all must be done.
     Fail,
-    /// The change is left out.
     Ignore,
 }
 
-/// One change of one file.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 #[serde(tag = "change", rename_all = "snake_case")]
 pub enum FileChange {
-    /// Another text.
     Edit {
-        /// The file.
         #[serde(flatten)]
         place: Place,
         /// The version that the server saw, if it says so.
         version: Option<i32>,
-        /// What is replaced, first things first.
         replacements: Vec<Replacement>,
-        /// The text afterwards.
         #[serde(skip)]
         after: Arc<str>,
     },
-    /// A new file, empty.
     Create {
-        /// The file.
         #[serde(flatten)]
         place: Place,
-        /// What if it is there.
         if_exists: IfExists,
     },
-    /// Another name for a file or directory.
     Rename {
-        /// Its name so far.
         from: Place,
-        /// Its name from then on.
         to: Place,
-        /// What if that is there.
         if_exists: IfExists,
     },
     /// No file any more.
     Delete {
-        /// The file or directory.
         #[serde(flatten)]
         place: Place,
         /// What if it is not there.
@@ -88,12 +72,9 @@ pub enum FileChange {
     },
 }
 
-/// One piece of a text.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct Replacement {
-    /// What is replaced.
     pub range: Range,
-    /// By what.
     pub new_text: String,
 }
 
@@ -148,7 +129,6 @@ struct WireOptions {
 }
 
 impl WireOptions {
-    /// Overwriting wins, as the protocol says.
     fn if_exists(&self) -> IfExists {
         match (self.overwrite, self.ignore_if_exists) {
             (true, _) => IfExists::Overwrite,

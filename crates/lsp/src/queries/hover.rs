@@ -10,12 +10,10 @@ use super::{
 };
 use crate::text::{Range, WireRange};
 
-/// What a thing is.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct Hover {
     /// In the server's words, as Markdown or plain text.
     pub text: String,
-    /// The thing.
     pub range: Option<Range>,
 }
 
@@ -56,7 +54,6 @@ pub(super) fn words(reader: &Reader<'_>, value: Value, place: &str) -> Result<St
     Ok(bounded(text, reader.limits().text_bytes))
 }
 
-/// Documentation, which may be missing.
 pub(super) fn documentation(
     reader: &Reader<'_>,
     value: Option<Value>,

@@ -9,15 +9,11 @@ use crate::text::ExcerptLimits;
 pub struct QueryLimits {
     /// Locations: definitions, references, places of a call.
     pub locations: usize,
-    /// Diagnostics.
     pub diagnostics: usize,
-    /// Completions.
     pub completions: usize,
-    /// Symbols.
     pub symbols: usize,
     /// Code actions. So many are resolved at most, each with a request of its own.
     pub code_actions: usize,
-    /// Callers or callees.
     pub calls: usize,
     /// Edits of an answer. More of them are an error, since a part of an edit is worse than none.
     pub edits: usize,
@@ -25,7 +21,6 @@ pub struct QueryLimits {
     pub text_bytes: usize,
     /// Bytes of an edit's difference.
     pub diff_bytes: usize,
-    /// The excerpt beside a location.
     pub excerpt: ExcerptLimits,
 }
 
@@ -50,16 +45,13 @@ impl Default for QueryLimits {
 /// A list that may have been cut.
 #[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
 pub struct Listed<T> {
-    /// The items, in order.
     pub items: Vec<T>,
     /// How many there were before it was cut.
     pub total: usize,
-    /// Whether it was cut.
     pub truncated: bool,
 }
 
 impl<T> Listed<T> {
-    /// The first items of a list.
     pub(super) fn first(mut items: Vec<T>, limit: usize) -> Self {
         let total = items.len();
         items.truncate(limit);
@@ -70,7 +62,6 @@ impl<T> Listed<T> {
         }
     }
 
-    /// The same list of something else.
     pub(super) fn try_map<U, E>(self, change: impl FnMut(T) -> Result<U, E>) -> Result<Listed<U>, E> {
         Ok(Listed {
             items: self.items.into_iter().map(change).collect::<Result<_, E>>()?,

@@ -31,16 +31,12 @@ const MAX_ITEMS: usize = 2000;
 /// What a server pushed for one document.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Push {
-    /// The diagnostics, as the server sent them.
     pub items: Arc<[Value]>,
-    /// How many there were.
     pub total: usize,
 }
 
-/// What became of a push.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum PushTaken {
-    /// It is the current one.
     Current,
     /// It is for another version than the last one, and was refused.
     OtherVersion,
@@ -51,7 +47,6 @@ pub enum PushTaken {
 #[derive(Clone, Debug)]
 struct Open {
     version: i32,
-    /// When it was sent.
     sent: u64,
     push: Option<Push>,
 }
@@ -117,17 +112,14 @@ impl PushedDiagnostics {
         }
     }
 
-    /// Whether a later version was sent.
     pub fn is_superseded(&self, path: &Path, version: i32) -> bool {
         self.open.get(path).is_some_and(|open| open.version > version)
     }
 
-    /// A document is about to be closed.
     pub fn closing(&mut self, path: &Path) {
         self.open.remove(path);
     }
 
-    /// The server has pushed diagnostics.
     pub fn pushed(&mut self, path: &Path, version: Option<i32>, mut items: Vec<Value>) -> PushTaken {
         let Some(open) = self.open.get_mut(path) else {
             return PushTaken::NotOpen;

@@ -10,34 +10,26 @@ use crate::text::{Position, Range};
 pub struct At {
     /// The file; absolute.
     pub path: Arc<Path>,
-    /// The place in it, as people count.
     pub position: Position,
 }
 
 /// Whether the declaration of a thing is one of its references.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Declarations {
-    /// It is listed.
     Included,
-    /// It is left out.
     LeftOut,
 }
 
-/// Which calls.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum CallDirection {
-    /// Who calls it.
     Incoming,
-    /// Whom it calls.
     Outgoing,
 }
 
-/// What a line is indented with.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Indentation {
     /// Tabs that are shown as wide as so many spaces.
     Tabs(u32),
-    /// So many spaces.
     Spaces(u32),
 }
 
@@ -45,49 +37,33 @@ pub enum Indentation {
 /// question that a server did not answer because it died may be asked again, once, of its next generation.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Query {
-    /// What is wrong with a file.
     Diagnostics {
-        /// The file.
         path: Arc<Path>,
     },
-    /// What a thing is.
     Hover(At),
-    /// What could stand here.
     Completions(At),
-    /// Where a thing is defined.
     Definition(At),
-    /// Where it is declared.
     Declaration(At),
-    /// Where its type is defined.
     TypeDefinition(At),
-    /// What implements it.
     Implementation(At),
-    /// Where it is used.
     References {
-        /// The thing.
         at: At,
-        /// Whether its declaration counts.
         declarations: Declarations,
     },
     /// What would have to be edited for another name.
     Rename {
-        /// The thing.
         at: At,
-        /// Its other name.
         new_name: String,
     },
     /// What the server could do about a piece of code.
     CodeActions {
-        /// The file.
         path: Arc<Path>,
-        /// The piece.
         range: Range,
         /// Only these kinds, for example `quickfix`; all if there are none.
         kinds: Vec<String>,
     },
     /// What would have to be edited for a well-formatted file.
     Format {
-        /// The file.
         path: Arc<Path>,
         /// Only this part.
         range: Option<Range>,
@@ -96,26 +72,18 @@ pub enum Query {
     },
     /// What can be passed to the call around a place.
     SignatureHelp(At),
-    /// What a file defines.
     DocumentSymbols {
-        /// The file.
         path: Arc<Path>,
     },
-    /// What has such a name.
     WorkspaceSymbols {
-        /// The name, or a part of it.
         name: String,
     },
-    /// Who calls a thing, or whom it calls.
     Calls {
-        /// The thing.
         at: At,
-        /// Which of the two.
         direction: CallDirection,
     },
 }
 
-/// How far a question looks.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Reach {
     /// Only at the text of the file.
@@ -169,7 +137,6 @@ impl Query {
         }
     }
 
-    /// The same question about another file.
     #[must_use]
     pub fn with_path(mut self, other: Arc<Path>) -> Self {
         match &mut self {

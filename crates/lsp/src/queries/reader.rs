@@ -31,32 +31,23 @@ pub trait Texts: Send + Sync {
 pub struct OpenDocument<'a> {
     /// Its path; absolute.
     pub path: &'a Path,
-    /// Its version.
     pub version: i32,
-    /// Its text.
     pub text: &'a LineIndex,
 }
 
 /// Everything around a question that its answer depends on.
 #[derive(Clone, Copy)]
 pub struct Surroundings<'a> {
-    /// The server's name.
     pub server: &'a str,
-    /// Its generation.
     pub generation: u64,
-    /// Where its workspace is.
     pub root: &'a Path,
     /// In what it counts along a line.
     pub encoding: PositionEncoding,
-    /// What it offers.
     pub capabilities: &'a Capabilities,
-    /// The document that is asked about.
     pub document: Option<OpenDocument<'a>>,
     /// What the server has pushed for that document, so that it can be asked for repairs.
     pub diagnostics: &'a [Value],
-    /// All other files.
     pub texts: &'a dyn Texts,
-    /// How long an answer may be.
     pub limits: &'a QueryLimits,
 }
 
@@ -71,7 +62,6 @@ impl fmt::Debug for Surroundings<'_> {
     }
 }
 
-/// Where a file stands.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
@@ -83,12 +73,10 @@ pub enum Standing {
     Virtual,
 }
 
-/// A file of an answer.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 pub struct Place {
     /// Where it stands. Those of the workspace sort first.
     pub standing: Standing,
-    /// Its path.
     pub path: String,
 }
 
@@ -96,34 +84,26 @@ pub struct Place {
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Precision {
-    /// It was made out of the text.
     Exact,
     /// The text could not be read: the line is right, the column only if all before it is plain.
     Approximate,
 }
 
-/// A place in a file.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 pub struct Location {
-    /// The file.
     #[serde(flatten)]
     pub place: Place,
-    /// Where in it.
     pub range: Range,
-    /// Whether that is exact.
     pub precision: Precision,
-    /// What stands there.
     pub excerpt: Option<Excerpt>,
 }
 
-/// A file that an answer names.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) struct Named {
     pub(super) place: Place,
     pub(super) path: Option<PathBuf>,
 }
 
-/// Reads one answer.
 pub(super) struct Reader<'a> {
     pub(super) around: &'a Surroundings<'a>,
     pub(super) method: &'static str,
@@ -152,7 +132,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads a value of the answer that stands at a place.
     pub(super) fn parse<T: DeserializeOwned>(
         &self,
         value: Value,
@@ -207,7 +186,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The file that was asked about.
     pub(super) fn document(&self) -> Result<(OpenDocument<'a>, Named), QueryError> {
         let document = self
             .around
@@ -249,14 +227,12 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A range in a text, in people's words.
     pub(super) fn range(&self, text: &LineIndex, range: WireRange) -> Range {
         let offsets: Offsets<usize> = text.offsets_of_wire(range, self.around.encoding);
         text.range_at(&offsets)
     }
 }
 
-/// A range in a text that cannot be read.
 fn guess(range: WireRange) -> Range {
     let position = |wire: WirePosition| Position {
         line: wire.line.saturating_add(1),
@@ -268,7 +244,6 @@ fn guess(range: WireRange) -> Range {
     }
 }
 
-/// What a value is, for an error.
 pub(super) fn shape(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

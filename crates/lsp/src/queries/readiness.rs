@@ -35,19 +35,14 @@ const MAX_TEXT_BYTES: usize = 512;
 /// Whether a server is known to report its work after the start.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Expectation {
-    /// It is.
     Work,
-    /// Nobody knows.
     Nothing,
 }
 
-/// How a server says it is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ServerHealth {
-    /// All is well.
     Ok,
-    /// It works, with something missing.
     Warning,
     /// It does not work.
     Error,
@@ -57,15 +52,11 @@ pub enum ServerHealth {
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum ReadyState {
-    /// They can.
     Ready,
     /// What is not found may be found later.
     Indexing {
-        /// What the server is doing.
         title: String,
-        /// More about it.
         message: Option<String>,
-        /// How far it is.
         percentage: Option<u32>,
     },
 }
@@ -127,7 +118,6 @@ pub struct Readiness {
 }
 
 impl Readiness {
-    /// A server that has just been initialized.
     pub fn new(expectation: Expectation, now: Instant) -> Self {
         Self {
             expectation,
@@ -214,7 +204,6 @@ impl Readiness {
         Some((status.health?, status.message.as_deref()))
     }
 
-    /// Whether it is ready.
     pub fn state(&self, now: Instant) -> ReadyState {
         if let Some(status) = &self.status {
             return match status.quiescent {
@@ -298,7 +287,6 @@ fn short(mut text: String) -> String {
     text
 }
 
-/// Some servers send fractions, or more than all.
 fn percent(percentage: f64) -> u32 {
     // A cast of a float saturates, so that nonsense becomes 0 or 100.
     (percentage as u32).min(100)

@@ -9,31 +9,23 @@ use crate::text::PositionEncoding;
 /// What can be passed to a call.
 #[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
 pub struct Signatures {
-    /// The ways to call it.
     pub signatures: Vec<Signature>,
     /// Which of them is meant; the first is 0.
     pub active: usize,
 }
 
-/// One way to call it.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct Signature {
-    /// As it is written.
     pub label: String,
-    /// What it does.
     pub documentation: Option<String>,
-    /// What it takes.
     pub parameters: Vec<Parameter>,
     /// Which of them stands at the place that was asked about; the first is 0.
     pub active_parameter: Option<usize>,
 }
 
-/// One thing that it takes.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct Parameter {
-    /// As it is written.
     pub label: String,
-    /// What it is for.
     pub documentation: Option<String>,
 }
 

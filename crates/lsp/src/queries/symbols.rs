@@ -11,20 +11,15 @@ use super::{
 };
 use crate::text::WireRange;
 
-/// Something that has a name.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct Symbol {
-    /// The name.
     pub name: String,
     /// What it is, for example `function`.
     pub kind: &'static str,
-    /// More about it, for example its type.
     pub detail: Option<String>,
-    /// What it is a part of.
     pub container: Option<String>,
     /// How deep it is nested in its file, if that is known; at the top is 0.
     pub depth: Option<u32>,
-    /// Its file.
     #[serde(flatten)]
     pub place: Place,
     /// Where its name stands, or if that is not known, where it stands. Some servers know only the file.

@@ -14,7 +14,6 @@ use crate::text::uri_of_path;
 
 /// The command that passes a request on. Whoever offers it is asked with it.
 pub(super) const PASS_ON: &str = "typescript.tsserverRequest";
-/// How a command is run.
 pub(super) const EXECUTE: &str = "workspace/executeCommand";
 /// What is wrong with the form, with the meaning, and what could be better.
 const COMMANDS: [&str; 3] = [
@@ -23,7 +22,6 @@ const COMMANDS: [&str; 3] = [
     "suggestionDiagnosticsSync",
 ];
 
-/// The requests for all that there is to say about a file.
 pub(super) fn requests(path: &Path) -> Vec<Request> {
     let request = |command: &str| Request {
         method: EXECUTE,
@@ -76,7 +74,6 @@ struct Span {
     end: Point,
 }
 
-/// What one reply says, in the words of the protocol.
 pub(super) fn items(reader: &Reader<'_>, reply: Value) -> Result<Vec<Value>, QueryError> {
     let reply: Reply = reader.parse(reply, || "result".to_owned())?;
     if !reply.success {

@@ -16,14 +16,10 @@ const MAX_PATTERNS: usize = 4096;
 /// How long one pattern may be.
 const MAX_PATTERN_BYTES: usize = 4096;
 
-/// What happened to a file.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum FileEvent {
-    /// It was made.
     Created,
-    /// It was written.
     Changed,
-    /// It was removed.
     Deleted,
 }
 
@@ -37,7 +33,6 @@ impl FileEvent {
         }
     }
 
-    /// Its bit in the mask of a registration.
     const fn bit(self) -> u64 {
         match self {
             Self::Created => 1,
@@ -47,29 +42,14 @@ impl FileEvent {
     }
 }
 
-/// A registration that cannot be taken.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum WatchError {
-    /// It is not one.
     #[error("the registration is broken: {problem}")]
-    Broken {
-        /// What is wrong.
-        problem: String,
-    },
-    /// A pattern is none.
+    Broken { problem: String },
     #[error("`{pattern}` is not a pattern: {problem}")]
-    BadPattern {
-        /// The pattern.
-        pattern: String,
-        /// What is wrong.
-        problem: String,
-    },
-    /// There are too many.
+    BadPattern { pattern: String, problem: String },
     #[error("the server watches {limit} patterns, and that is as many as may be")]
-    TooMany {
-        /// The limit.
-        limit: usize,
-    },
+    TooMany { limit: usize },
 }
 
 #[derive(Deserialize)]
@@ -91,7 +71,6 @@ struct WireRelative {
     pattern: String,
 }
 
-/// Patterns with the same base and the same events.
 #[derive(Clone, Debug)]
 struct Group {
     /// What the patterns are relative to; `None` is the workspace, or nothing if they are absolute.
@@ -171,7 +150,6 @@ impl WatchedFiles {
             .collect()
     }
 
-    /// Whether nothing is watched.
     pub fn is_empty(&self) -> bool {
         self.registrations.is_empty()
     }

@@ -33,7 +33,6 @@ const STOP_UNASKED: StopPlan = StopPlan {
     ..STOP
 };
 
-/// What a handshake has led to.
 #[derive(Debug)]
 pub(super) struct Instance {
     pub(super) site: Arc<Site>,
@@ -51,7 +50,6 @@ pub(crate) struct LanguageServer {
     shared: Arc<InstanceShared>,
 }
 
-/// A language server that may be gone.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WeakServer {
     shared: Weak<InstanceShared>,
@@ -77,7 +75,6 @@ struct InstanceShared {
 }
 
 impl LanguageServer {
-    /// Begins to tell the server about documents and files.
     pub(super) fn start(
         instance: Instance,
         tasks: &Tasks,

@@ -28,14 +28,12 @@ const COLD_BUDGET: Duration = Duration::from_secs(120);
 /// How long a process that was started to listen is tried again after it refused a connection.
 const CONNECT_PAUSE: Duration = Duration::from_millis(20);
 
-/// Starts language servers.
 #[derive(Debug)]
 pub(crate) struct Launcher {
     pub(crate) sites: Sites,
     pub(crate) processes: Processes,
     pub(crate) tasks: Tasks,
     pub(crate) clock: Arc<dyn Clock>,
-    /// Where watches leave their marks.
     pub(crate) scratch: PathBuf,
 }
 
@@ -299,7 +297,6 @@ const END_BY_ITSELF: StopPlan = StopPlan {
     kill: Duration::from_secs(5),
 };
 
-/// Ends what was started, and says how it ended.
 async fn failure(message: String, child: Option<Child>) -> Failure {
     let Some(child) = child else {
         return Failure::new(message);

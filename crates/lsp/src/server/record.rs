@@ -12,40 +12,28 @@ const LINE_LIMIT_BYTES: usize = 2 * 1024;
 /// Who said something, and how bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordLevel {
-    /// The server calls it an error.
     Error,
-    /// The server calls it a warning.
     Warning,
-    /// Something that the server wants people to know.
     Info,
-    /// Something that the server notes down.
     Log,
-    /// It came over standard error.
     Stderr,
     /// Not said by the server: what happened to it.
     State,
 }
 
-/// Something that was said.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordLine {
-    /// When.
     pub at: SystemTime,
-    /// By whom, and how bad it is.
     pub level: RecordLevel,
-    /// What.
     pub text: String,
 }
 
-/// The last lines of one server.
 #[derive(Debug, Default)]
 pub(crate) struct Record {
-    /// Guards the lines.
     lines: Mutex<VecDeque<RecordLine>>,
 }
 
 impl Record {
-    /// Adds what was said, line by line.
     pub(crate) fn add(&self, level: RecordLevel, text: &str) {
         let at = SystemTime::now();
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
@@ -72,7 +60,6 @@ pub(crate) fn stderr_lines(tail: &str) -> Vec<RecordLine> {
     so_far.lines()
 }
 
-/// A text up to the limit, at the end of a character.
 fn cut(text: &str) -> &str {
     &text[..text.floor_char_boundary(LINE_LIMIT_BYTES)]
 }

@@ -26,10 +26,8 @@ use answers::Answers;
 use state::{MessageEffect, ReportState};
 use watch::{FileChange, PathChange};
 
-/// The result of waiting for diagnostics.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Awaited {
-    /// The server has pushed them.
     Push(Push),
     /// A later version of the document has been sent.
     Superseded,
@@ -72,12 +70,10 @@ impl ServerReports {
         self.capabilities()
     }
 
-    /// What it offers now.
     pub(crate) fn capabilities(&self) -> Arc<Capabilities> {
         Arc::clone(&self.state().capabilities)
     }
 
-    /// Whether it has read the workspace, according to its own reports.
     pub(crate) fn readiness(&self) -> ReadyState {
         let now = self.clock.now();
         self.state().readiness.state(now)
@@ -117,7 +113,6 @@ impl ServerReports {
         .await
     }
 
-    /// Whether it wants to be told about files.
     pub(crate) fn watches(&self) -> bool {
         !self.state().watched.is_empty()
     }
@@ -169,7 +164,6 @@ impl ServerReports {
             .collect()
     }
 
-    /// A changed file was opened in it.
     pub(crate) fn forget_change(&self, path: &Path) {
         self.state().changed.remove(path);
     }
@@ -307,7 +301,6 @@ fn event_of(change: FileChange) -> FileEvent {
     }
 }
 
-/// Parameters that can't be parsed count as absent.
 fn parse(params: Option<&RawValue>) -> Value {
     params
         .and_then(|params| serde_json::from_str(params.get()).ok())

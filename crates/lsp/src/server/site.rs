@@ -19,7 +19,6 @@ use crate::{
     servers::Chosen,
 };
 
-/// One server of one root.
 #[derive(Debug)]
 pub(crate) struct Site {
     pub(crate) key: ServerKey,
@@ -38,12 +37,10 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// How the next process is started.
     pub(crate) fn chosen(&self) -> Arc<Chosen> {
         Arc::clone(&lock(&self.chosen))
     }
 
-    /// What was done by processes that have ended.
     pub(crate) fn past(&self) -> Counters {
         *lock(&self.past)
     }
@@ -57,7 +54,6 @@ impl Site {
         *lock(&self.current) = server;
     }
 
-    /// How the last process ended that went away by itself.
     pub(crate) fn last_exit(&self) -> Option<process::Exit> {
         *lock(&self.last_exit)
     }
@@ -83,7 +79,6 @@ pub(crate) struct Sites {
 struct SiteShared {
     clock: Arc<dyn Clock>,
     documents: DocumentSettings,
-    /// Guards which there are.
     sites: Mutex<BTreeMap<ServerKey, Arc<Site>>>,
 }
 
@@ -124,12 +119,10 @@ impl Sites {
         site
     }
 
-    /// The site of a server that somebody has used.
     pub(crate) fn find(&self, key: &ServerKey) -> Option<Arc<Site>> {
         lock(&self.shared.sites).get(key).cloned()
     }
 
-    /// Forgets sites that nobody keeps.
     pub(crate) fn retain(&self, is_kept: impl Fn(&ServerKey) -> bool) {
         let forgotten: Vec<Arc<Site>> = {
             let mut sites = lock(&self.shared.sites);
@@ -139,7 +132,6 @@ impl Sites {
         drop(forgotten);
     }
 
-    /// How many there are.
     pub(crate) fn count(&self) -> usize {
         lock(&self.shared.sites).len()
     }

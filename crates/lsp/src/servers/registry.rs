@@ -37,7 +37,6 @@ pub struct Registry {
 #[derive(Clone, Debug)]
 pub struct WorkspaceServers {
     pub(super) settings: Arc<RegistrySettings>,
-    /// Canonical.
     pub(super) workspace: PathBuf,
     pub(super) definitions: Vec<ServerDefinition>,
     pub(super) prefer: BTreeMap<String, Vec<String>>,
@@ -87,12 +86,10 @@ impl Registry {
         Self::new(settings, Arc::clone(&self.trust))
     }
 
-    /// The user's directory.
     pub(crate) fn home(&self) -> Option<PathBuf> {
         self.settings.environment.home()
     }
 
-    /// Reads the configuration for a workspace.
     pub fn workspace(&self, workspace: &Path) -> Result<WorkspaceServers, WorkspaceError> {
         let files = self.read(workspace)?;
         let mut notes = Vec::new();
@@ -173,7 +170,6 @@ impl Registry {
 }
 
 impl WorkspaceServers {
-    /// See [`Fingerprint`].
     pub fn fingerprint(&self) -> Fingerprint {
         self.fingerprint
     }
@@ -183,7 +179,6 @@ impl WorkspaceServers {
         &self.workspace
     }
 
-    /// What people should see about the configuration.
     pub fn notes(&self) -> &[ConfigNote] {
         &self.notes
     }
@@ -193,7 +188,6 @@ impl WorkspaceServers {
         self.local
     }
 
-    /// Every known server, configured ones included.
     pub fn definitions(&self) -> &[ServerDefinition] {
         &self.definitions
     }
@@ -207,7 +201,6 @@ impl std::fmt::Debug for Registry {
     }
 }
 
-/// The command that trusts a workspace as it is now.
 pub(super) fn how_to_trust(workspace: &Path) -> String {
     format!("tidelock lsp trust {}", shell_word(&workspace.to_string_lossy()))
 }

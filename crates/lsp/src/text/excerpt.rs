@@ -11,9 +11,7 @@ use super::LineIndex;
 pub struct ExcerptLimits {
     /// Lines before and behind the range.
     pub context_lines: usize,
-    /// Lines in all.
     pub max_lines: usize,
-    /// Characters of one line.
     pub max_columns: usize,
 }
 
@@ -38,7 +36,6 @@ pub struct Excerpt {
 }
 
 impl Excerpt {
-    /// The lines around a range of offsets.
     pub fn around(text: &LineIndex, offsets: &ops::Range<usize>, limits: &ExcerptLimits) -> Self {
         let (first_of_range, _) = text.line_at(offsets.start);
         let (last_of_range, _) = text.line_at(offsets.end.max(offsets.start));

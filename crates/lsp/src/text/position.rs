@@ -7,18 +7,14 @@ use serde::{Deserialize, Serialize};
 /// A position as the protocol has it: both count from zero, the character in units of the agreed encoding.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 pub struct WirePosition {
-    /// The line.
     pub line: u32,
-    /// The unit within the line.
     pub character: u32,
 }
 
 /// A range as the protocol has it. The end is not part of it.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 pub struct WireRange {
-    /// Where it begins.
     pub start: WirePosition,
-    /// Where it ends.
     pub end: WirePosition,
 }
 
@@ -34,9 +30,7 @@ pub struct Position {
 /// A range as people have it. The end is not part of it.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 pub struct Range {
-    /// Where it begins.
     pub start: Position,
-    /// Where it ends.
     pub end: Position,
 }
 
@@ -55,34 +49,17 @@ impl fmt::Display for Range {
 /// A person named a place that the text does not have.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum PositionError {
-    /// Lines and columns begin with 1.
     #[error("{position} is not a position: lines and columns are counted from 1")]
-    Zero {
-        /// What was asked for.
-        position: Position,
-    },
-    /// The text ends before that line.
+    Zero { position: Position },
     #[error("there is no line {line}: the text has {lines} line(s)")]
-    NoSuchLine {
-        /// What was asked for.
-        line: u32,
-        /// How many there are.
-        lines: u32,
-    },
-    /// The line ends before that column.
+    NoSuchLine { line: u32, lines: u32 },
     #[error("there is no column {column} in line {line}: the line has {length} character(s)")]
     NoSuchColumn {
-        /// The line.
         line: u32,
-        /// What was asked for.
         column: u32,
         /// How many characters the line has. One more is its end, which is a position too.
         length: u32,
     },
-    /// The end of a range lies before its beginning.
     #[error("the range {range} ends before it begins")]
-    Inverted {
-        /// What was asked for.
-        range: Range,
-    },
+    Inverted { range: Range },
 }

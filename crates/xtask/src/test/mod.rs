@@ -51,7 +51,6 @@ impl Step {
         Self::Machines,
     ];
 
-    /// The name on the command line and in the summary.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Tools => "tools",

@@ -21,7 +21,6 @@ use anyhow::{Result, bail};
 use crate::workspace::Workspace;
 use files::Tree;
 
-/// One place where a rule is broken.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Finding {
     path: PathBuf,

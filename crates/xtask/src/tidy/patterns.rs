@@ -10,7 +10,6 @@ use super::files::Tree;
 use super::modules::{Modules, Role};
 use super::scrub::Line;
 
-/// One forbidden thing.
 #[derive(Debug)]
 struct Rule {
     finds: Finds,
@@ -50,7 +49,6 @@ enum Place {
     Nowhere,
     Crate(&'static str),
     File(&'static str),
-    /// A directory, and everything below it.
     Directory(&'static str),
 }
 

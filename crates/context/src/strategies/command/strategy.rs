@@ -23,7 +23,6 @@ const SAID_LIMIT_CHARS: usize = 500;
 /// How long a command is told to take if nobody waits for it to end.
 const ENDLESS_MS: u64 = 60_000;
 
-/// A strategy that is a command.
 #[derive(Debug)]
 pub(in super::super) struct CommandStrategy {
     settings: CommandSettings,

@@ -14,7 +14,6 @@ const CHANGED_LIMIT: usize = 1000;
 /// The most characters of a reason.
 const WHY_LIMIT_CHARS: usize = 200;
 
-/// A question.
 #[derive(Debug, PartialEq, Serialize)]
 pub(super) struct Question<'a> {
     version: u32,

@@ -15,7 +15,6 @@ pub(super) const READ_LIMIT: usize = 256;
 /// Files with something as rare as this are read in any case.
 const RARE_FILES: usize = 64;
 
-/// The files that are worth reading.
 #[derive(Debug, PartialEq)]
 pub(super) struct Candidates {
     /// In the order of their paths.
@@ -31,12 +30,10 @@ pub(super) struct Candidates {
 pub(super) struct WantedPath {
     /// In small letters, with `/`.
     pub(super) path: String,
-    /// The line.
     pub(super) line: Option<u32>,
 }
 
 impl WantedPath {
-    /// Whether a path is this one, or ends in it.
     pub(super) fn fits(&self, path: &TreePath) -> bool {
         let (path, wanted) = (path.as_str(), &self.path);
         let Some(begin) = path.len().checked_sub(wanted.len()) else {
@@ -104,7 +101,6 @@ pub(super) fn candidates(
     Ok(promise.chosen(index, &all, known, beside))
 }
 
-/// The files that may hold a form.
 fn list(index: &impl Postings, form: &Form) -> io::Result<Vec<FileId>> {
     match may_hold(index, &form.text)? {
         Some(files) => Ok(files),
@@ -112,7 +108,6 @@ fn list(index: &impl Postings, form: &Form) -> io::Result<Vec<FileId>> {
     }
 }
 
-/// How much each file promises, by its number.
 struct Promise {
     values: Vec<f64>,
     sure: Vec<FileId>,

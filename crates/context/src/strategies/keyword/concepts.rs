@@ -23,16 +23,13 @@ mod weight {
     pub(super) const JOINED: f64 = 0.8;
 }
 
-/// One thing that is looked for.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Concept {
-    /// For people.
     pub(super) name: String,
     /// Whether it is a reason to look into a file.
     pub(super) role: Role,
     /// How much it counts, before it is known how rare it is.
     pub(super) weight: f64,
-    /// What it may look like.
     pub(super) forms: Vec<Form>,
 }
 
@@ -46,30 +43,25 @@ impl Concept {
 /// Whether a concept is a reason to look into a file.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Role {
-    /// It was asked for.
     Main,
     /// It is a word of a name that was asked for. Whoever asks for a name wants the name; its words are in every file, and
     /// are a reason only where there is no better one.
     Part,
 }
 
-/// What a concept may look like.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Form {
     /// With small letters where ASCII has them. Never empty, and without a line end.
     pub(super) text: String,
     /// How much of the concept it is, up to 1.
     pub(super) strength: f64,
-    /// Where it has to stand.
     pub(super) fits: Fits,
 }
 
-/// Where a form has to stand.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Fits {
     /// Anywhere; the better if it is a word.
     Anywhere,
-    /// Where a word begins.
     Beginning,
     /// It is a word. So are all that are too short to mean something inside of others.
     Word,
@@ -159,7 +151,6 @@ fn of_term(term: &Term) -> Concept {
     }
 }
 
-/// The ways in which words are written as one name.
 fn names_of(words: &[String]) -> [String; 2] {
     [words.join("_"), words.concat()]
 }

@@ -84,7 +84,6 @@ fn is_definer(word: &[u8]) -> bool {
     )
 }
 
-/// Whether a word of a name begins or ends here.
 fn is_edge(line: &[u8], at: usize) -> bool {
     let before = at.checked_sub(1).and_then(|before| line.get(before));
     let (Some(before), Some(after)) = (before, line.get(at)) else {

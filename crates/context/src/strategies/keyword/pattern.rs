@@ -23,7 +23,6 @@ const SHORTEST_ROOT: usize = 3;
 /// How much a word in the path counts beside one in the name of the file.
 const DIRECTORY_PART: f64 = 0.4;
 
-/// All that is looked for.
 #[derive(Debug)]
 pub(super) struct Pattern {
     lines: RegexMatcher,
@@ -39,12 +38,9 @@ struct Target {
     fits: Fits,
 }
 
-/// A concept in a line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Mark {
-    /// The line, from 1.
     pub(super) line: u32,
-    /// The place of the concept.
     pub(super) concept: u8,
     /// How well it fits, up to 1.
     pub(super) strength: f32,
@@ -57,7 +53,6 @@ pub(super) struct Mark {
 pub(super) struct Mask(pub(super) u64);
 
 impl Mask {
-    /// Whether a concept is among them.
     pub(super) fn has(self, concept: usize) -> bool {
         self.0 >> concept & 1 == 1
     }
@@ -72,14 +67,12 @@ impl Mask {
         })
     }
 
-    /// Adds a concept.
     pub(super) fn set(&mut self, concept: usize) {
         self.0 |= 1 << concept;
     }
 }
 
 impl Pattern {
-    /// The pattern of these concepts, of which there is at least one.
     pub(super) fn new(concepts: &[Concept]) -> Result<Self, StrategyError> {
         let mut texts = Vec::new();
         let mut targets = Vec::new();
@@ -152,7 +145,6 @@ impl Pattern {
         self.lines.is_match(text).unwrap_or(true)
     }
 
-    /// Which concepts are in a text.
     pub(super) fn mask(&self, searcher: &mut Searcher, text: &[u8]) -> io::Result<Mask> {
         let mut mask = Mask::default();
         let all = self.targets.iter().fold(Mask::default(), |mut all, target| {
@@ -167,7 +159,6 @@ impl Pattern {
         Ok(mask)
     }
 
-    /// How well each concept fits a path, and which do.
     pub(super) fn in_path(&self, path: &TreePath) -> (Mask, [f64; CONCEPT_LIMIT]) {
         let mut fits = [0.0; CONCEPT_LIMIT];
         if !self.forms.is_match(path.as_str()) {

@@ -15,7 +15,6 @@ pub(in crate::strategies) struct Wishes {
 }
 
 impl Wishes {
-    /// What a question asks for.
     pub(in crate::strategies) fn of(query: &Query) -> Self {
         let mut wishes = Self::default();
         for part in query.terms.iter().flat_map(|term| &term.parts) {

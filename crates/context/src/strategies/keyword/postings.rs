@@ -5,18 +5,14 @@ use std::io;
 use crate::index::{FileId, Key, Snapshot};
 use crate::path::TreePath;
 
-/// What is needed of an index.
 pub(super) trait Postings {
     /// All files that it knows, in order.
     fn all(&self) -> Vec<FileId>;
 
-    /// The number of a file.
     fn number(&self, path: &TreePath) -> Option<FileId>;
 
-    /// Where a file is.
     fn place(&self, file: FileId) -> Option<&TreePath>;
 
-    /// How many files have a key, or a little more.
     fn count(&self, key: Key) -> io::Result<usize>;
 
     /// Which files have a key, in order.

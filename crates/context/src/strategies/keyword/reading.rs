@@ -13,7 +13,6 @@ const THREADS: usize = 4;
 /// So many files are worth a thread.
 const FILES_OF_THREAD: usize = 24;
 
-/// How much time there is.
 #[derive(Clone, Debug)]
 pub(in crate::strategies) struct Time {
     deadline: Deadline,
@@ -27,7 +26,6 @@ impl Time {
         Self { deadline, whole }
     }
 
-    /// Whether so much of it, in hundredths, has gone by.
     pub(in crate::strategies) fn is_used(&self, percent: u32) -> bool {
         match (self.whole, self.deadline.remaining()) {
             (Some(whole), Some(left)) => left * 100 <= whole * 100u32.saturating_sub(percent),
@@ -39,14 +37,10 @@ impl Time {
 /// How much of the time, in hundredths, may go by before no more files are read.
 const READ_PERCENT: u32 = 95;
 
-/// A file in which something was looked for.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ReadFile {
-    /// Where it is.
     pub(super) path: TreePath,
-    /// How long it is.
     pub(super) bytes: usize,
-    /// How many lines it has.
     pub(super) lines: u32,
     /// What was found, in the order of the lines.
     pub(super) marks: Vec<Mark>,

@@ -30,12 +30,9 @@ mod share {
     pub(super) const PATH: f64 = 0.7;
 }
 
-/// How well a file fits.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct FileScore {
-    /// The larger the better.
     pub(super) score: f64,
-    /// Which concepts are in it.
     pub(super) mask: Mask,
     /// The concept that makes up most of a name that is defined there.
     pub(super) defines: Option<usize>,
@@ -117,7 +114,6 @@ fn places(marks: &[Mark], worth: &[f64]) -> Vec<(Lines, f64)> {
     chosen
 }
 
-/// What stands in some lines, and how much it is worth together.
 fn value(marks: &[Mark], worth: &[f64]) -> Option<(Lines, f64)> {
     let mut best = [0.0_f64; CONCEPT_LIMIT];
     for mark in marks {

@@ -99,7 +99,6 @@ pub(super) fn look(
     Ok(hits)
 }
 
-/// A search for the concepts of a question.
 struct Search<'a> {
     ask: &'a Ask,
     wanted: Vec<WantedPath>,
@@ -109,7 +108,6 @@ struct Search<'a> {
     time: Time,
 }
 
-/// What was found and read.
 struct Looked {
     found: Candidates,
     read: Vec<ReadFile>,
@@ -146,7 +144,6 @@ impl Search<'_> {
     }
 }
 
-/// The paths that a question names.
 fn wanted_paths(query: &Query) -> Vec<WantedPath> {
     let paths = query.terms.iter().filter(|term| term.kind == TermKind::Path);
     let wanted = paths.map(|term| {
@@ -182,7 +179,6 @@ fn worth(concepts: &[Concept], found: &Candidates, read: &[ReadFile]) -> Vec<f64
         .collect()
 }
 
-/// What files are ranked by.
 struct Ranking {
     concepts: Vec<Concept>,
     worth: Vec<f64>,
@@ -192,7 +188,6 @@ struct Ranking {
 }
 
 impl Ranking {
-    /// The best places of a file.
     fn hits(&self, file: &ReadFile) -> Vec<Hit> {
         let (in_path, fits) = self.pattern.in_path(&file.path);
         let found = score(file, &self.worth, &fits);
@@ -244,7 +239,6 @@ impl Ranking {
     }
 }
 
-/// A file that the question names by its path.
 fn named(file: &ReadFile, wanted: &WantedPath, score: f64) -> Hit {
     let lines = wanted.line.filter(|line| *line <= file.lines).and_then(|line| {
         let first = line.saturating_sub(AROUND_LINES).max(1);

@@ -56,7 +56,6 @@ impl View for Tree {
     }
 }
 
-/// An index of such a tree.
 #[derive(Debug)]
 struct Known {
     paths: Vec<TreePath>,
@@ -449,7 +448,6 @@ fn when_the_deadline_nears_it_answers_with_what_it_has() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever holds a rare word is found, and the index changes nothing.
     #[test]
     fn every_file_with_a_rare_word_is_found(
         texts in proptest::collection::vec("[a-z_ A-Zäß\n]{0,60}", 1..40),

@@ -19,19 +19,15 @@ const FOUND_LIMIT: usize = 1 << 15;
 /// How much of the time, in hundredths, may go by before what was found has to do.
 const WALK_PERCENT: u32 = 80;
 
-/// What was found so far.
 #[derive(Default)]
 struct Found {
     files: Vec<(TreePath, Mask)>,
-    /// In how many files each concept is.
     counts: Vec<usize>,
     of_files: usize,
 }
 
-/// What a thread looks into files with.
 struct Tools {
     searcher: Searcher,
-    /// The file that it is at.
     bytes: Vec<u8>,
 }
 

@@ -31,7 +31,6 @@ const SETTINGS: [&str; 6] = [
     "maintenance.auto=false",
 ];
 
-/// What is asked.
 const QUESTION: [&str; 17] = [
     "log",
     COMMITS,

@@ -9,14 +9,11 @@ const LINE_LIMIT_BYTES: u64 = 64 * 1024;
 /// How much is read of the table of packed branches. A repository with more of them is asked about its loose ones only.
 const PACKED_LIMIT_BYTES: u64 = 64 * 1024 * 1024;
 
-/// The repository that a tree lies in.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum Found {
-    /// There is none.
     None,
     /// There is one without a commit.
     Empty,
-    /// It stands on this commit.
     At(String),
     /// It keeps its branches in another way than files; git would have to be asked.
     Unknown,
@@ -75,7 +72,6 @@ fn commit(text: &str) -> Option<String> {
     (matches!(text.len(), 40 | 64) && is_hex).then(|| text.to_owned())
 }
 
-/// The first line of a file.
 fn line(file: &Path) -> Option<String> {
     let content = read(file, LINE_LIMIT_BYTES).ok()?;
     let text = String::from_utf8(content).ok()?;

@@ -3,19 +3,15 @@
 use crate::path::TreePath;
 use crate::query::{parts_of, stem_of};
 
-/// The history of a tree.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(super) struct History {
     /// The files that commits have touched, each once. Some of them are gone.
     pub(super) files: Vec<TreePath>,
-    /// The commits, the newest first.
     pub(super) commits: Vec<Commit>,
 }
 
-/// One commit.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Commit {
-    /// What it says that it does.
     pub(super) subject: String,
     /// The words of that, in the form in which words are compared; each once, in order.
     pub(super) words: Vec<String>,
@@ -24,7 +20,6 @@ pub(super) struct Commit {
 }
 
 impl Commit {
-    /// A commit that has touched nothing yet.
     pub(super) fn new(subject: String) -> Self {
         Self {
             words: words_of(&subject),

@@ -53,10 +53,8 @@ pub(super) fn read(bytes: &[u8], is_whole: Whole) -> History {
     history
 }
 
-/// Whether all of it is there.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Whole {
-    /// It is.
     Yes,
     /// As much as is kept, which is not all.
     Enough,

@@ -23,7 +23,6 @@ const KEPT_PART: u32 = 4;
 /// The most files of plans that are looked at. A plan that changes more is a checkout of something else.
 const PLAN_FILES: usize = 2000;
 
-/// What people and agents work on.
 #[derive(Debug)]
 pub(in super::super) struct Recent {
     commands: ForCommands,
@@ -115,7 +114,6 @@ impl Strategy for Recent {
     }
 }
 
-/// Those that are there, and can be shown.
 fn there(scored: Vec<Scored>, ask: &Ask, scope: &Scope) -> Result<Vec<Hit>, StrategyError> {
     let mut hits = Vec::new();
     for scored in scored {

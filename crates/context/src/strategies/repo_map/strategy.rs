@@ -29,7 +29,6 @@ const OWN_SHARE: f64 = 0.3;
 /// How much of the time, in hundredths, may go by before what was found has to do.
 const PUSH_PERCENT: u32 = 70;
 
-/// Finds what the files of a question depend on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RepoMap;
 
@@ -47,7 +46,6 @@ impl Strategy for RepoMap {
     }
 }
 
-/// Looks. It blocks.
 pub(super) fn look<I: NameIndex>(
     ask: &Ask,
     index: Option<&I>,
@@ -98,10 +96,8 @@ pub(super) fn look<I: NameIndex>(
     Ok(best(hits, ask.most_hits))
 }
 
-/// What was learned on the walk.
 struct Map<'from, I> {
     names: Names<'from, I>,
-    /// Outlines that were read already.
     outlines: BTreeMap<Node, Arc<Outline>>,
     wishes: Wishes,
 }
@@ -118,7 +114,6 @@ impl<I: NameIndex> Map<'_, I> {
         Ok(outline)
     }
 
-    /// The definitions that most weight came through.
     fn linked(&mut self, through: BTreeMap<(Node, Rc<str>), Through>) -> io::Result<Vec<Hit>> {
         let mut through: Vec<_> = through.into_iter().collect();
         through.sort_by(|((node, name), came), ((other, other_name), other_came)| {
@@ -165,7 +160,6 @@ impl<I: NameIndex> Map<'_, I> {
         }
     }
 
-    /// The outlines of the files that the walk starts from.
     fn own(&mut self, seeds: &[(Node, f64)]) -> io::Result<Vec<Hit>> {
         let mut hits = Vec::new();
         for (node, weight) in seeds {
@@ -189,7 +183,6 @@ impl<I: NameIndex> Map<'_, I> {
     }
 }
 
-/// The best of them, each place once.
 fn best(mut hits: Vec<Hit>, most: usize) -> Vec<Hit> {
     hits.sort_by(|one, other| {
         let by_place = one

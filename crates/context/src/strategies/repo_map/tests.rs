@@ -7,7 +7,6 @@ use super::strategy::look;
 use crate::answer::Depth;
 use crate::strategy::{Hit, StrategyError};
 
-/// What is found, whatever the numbers of the files are.
 fn find(tree: &Tree, query: &str, focus: &[&str]) -> Vec<Hit> {
     let scope = CancellationToken::new().scope();
     let ask = tree.ask(query, focus);

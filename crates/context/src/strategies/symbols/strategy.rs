@@ -24,7 +24,6 @@ const LOOK_LIMIT: usize = 50_000;
 /// How much of the time, in hundredths, may go by before what was found has to do.
 const LOOK_PERCENT: u32 = 95;
 
-/// Finds definitions by their names.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Symbols;
 
@@ -87,7 +86,6 @@ pub(super) fn look<I: NameIndex>(
     Ok(best(hits, ask.most_hits))
 }
 
-/// What definitions are held against.
 struct Look {
     wanted: Wanted,
     rarity: Rarity,
@@ -138,7 +136,6 @@ fn is_in_tests(outline: &Outline, definition: &Definition) -> bool {
     false
 }
 
-/// The best of them, each place once.
 fn best(mut hits: Vec<Hit>, most: usize) -> Vec<Hit> {
     let first = |hit: &Hit| hit.lines.map(Lines::first);
     hits.sort_by(|one, other| {

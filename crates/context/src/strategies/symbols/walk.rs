@@ -29,7 +29,6 @@ pub(super) struct Walked {
     pub(super) of_files: usize,
 }
 
-/// Looks into all files, as far as there is time for it.
 pub(super) fn walk(
     view: &dyn View,
     wanted: &Wanted,

@@ -79,7 +79,6 @@ fn live(app: &App, visitor: &Visitor) -> Live {
     )
 }
 
-/// All indexes, as they go over the wire.
 pub(crate) fn indexes(app: &App) -> Vec<ContextIndex> {
     let indexes = app.contexts.indexes();
     indexes.iter().map(context_wire::index_to_wire).collect()
@@ -127,7 +126,6 @@ async fn choices(app: &App) -> Choices {
     }
 }
 
-/// What to do with an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Wanted {

@@ -31,7 +31,6 @@ const BY: &str = "the page";
 /// How long the reason for a cancellation may be, in characters.
 const WHY_CHARACTERS: usize = 200;
 
-/// The button with a job in the list.
 pub(crate) fn cancel_button(job: &Job, filter: &Filter, visitor: &Visitor) -> Markup {
     html! {
         @if can_be_cancelled(job) {
@@ -67,12 +66,10 @@ pub(crate) fn actions(job: &Job, visitor: &Visitor) -> Markup {
     }
 }
 
-/// Whether cancelling it would do anything.
 fn can_be_cancelled(job: &Job) -> bool {
     !has_ended(job) && job.cancel.is_none()
 }
 
-/// The form for how many jobs run at once.
 pub(crate) fn workers_form(max_workers: u64, visitor: &Visitor) -> Markup {
     html! {
         form method="post" action="/jobs/workers" class="with-field" {
@@ -85,7 +82,6 @@ pub(crate) fn workers_form(max_workers: u64, visitor: &Visitor) -> Markup {
     }
 }
 
-/// The form behind the Cancel buttons.
 #[derive(Debug, Deserialize)]
 pub(crate) struct CancelForm {
     id: String,
@@ -143,7 +139,6 @@ fn cancelled(job: &Job) -> Notice {
     Notice::good(html! { "“" (title(job)) "” " (outcome) })
 }
 
-/// The form behind the Retry button.
 #[derive(Debug, Deserialize)]
 pub(crate) struct RetryForm {
     id: String,
@@ -170,7 +165,6 @@ fn retried(job: &Job) -> Notice {
     Notice::good(html! { "“" (title(job)) "” was submitted again. This is the new job." })
 }
 
-/// The form for how many jobs run at once.
 #[derive(Debug, Deserialize)]
 pub(crate) struct WorkersForm {
     max_workers: usize,

@@ -24,7 +24,6 @@ pub(crate) fn list(moments: &[JobMoment]) -> Markup {
     timeline("job", SHOWN_MOMENTS, words, shown)
 }
 
-/// What happened, for people, and how it looks.
 fn words(event: &str) -> (&str, &'static str) {
     match event {
         "submitted" => ("Submitted", "plain"),

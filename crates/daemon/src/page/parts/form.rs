@@ -90,12 +90,10 @@ pub(crate) fn done(app: &App, visitor: &Visitor, notice: Notice, to: &str) -> Re
     Redirect::to(to)
 }
 
-/// The field that makes a form ours.
 pub(crate) fn token_field(visitor: &Visitor) -> Markup {
     hidden(TOKEN_FIELD, visitor.login.form_token.reveal())
 }
 
-/// A field that nobody sees.
 pub(crate) fn hidden(name: &str, value: impl Render) -> Markup {
     html! { input type="hidden" name=(name) value=(value); }
 }

@@ -16,7 +16,6 @@ use super::error::PageError;
 use crate::app::App;
 use crate::page::login::Visitor;
 
-/// The places that the navigation leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     Overview,
@@ -30,7 +29,6 @@ pub(crate) enum Place {
     Events,
 }
 
-/// What the navigation says about a place.
 struct Signpost {
     title: &'static str,
     path: &'static str,
@@ -77,7 +75,6 @@ impl Place {
 /// The part of a page that is kept current, as it is now.
 #[derive(Debug)]
 pub(crate) struct Live {
-    /// The title of the page.
     pub(crate) title: String,
     /// When the script fetches it again, if no stream tells it to do so earlier.
     pub(crate) refresh: Duration,
@@ -110,7 +107,6 @@ impl Live {
 pub(crate) enum Refresh {
     /// Something moves or counts up or down, and people watch it.
     Moving = 1,
-    /// A log or a conversation.
     Reading = 2,
     /// Memory, age and counters, which no stream reports.
     Counters = 3,
@@ -121,7 +117,6 @@ pub(crate) enum Refresh {
 }
 
 impl Refresh {
-    /// Fast while something moves.
     pub(crate) fn while_moving(is_moving: bool) -> Self {
         if is_moving { Self::Moving } else { Self::Still }
     }
@@ -149,7 +144,6 @@ where
         .route(&live_path(path), get(part))
 }
 
-/// Where the live part of the page at an address is.
 pub(crate) fn live_path(address: &str) -> String {
     match address.split('?').next() {
         Some("/") => "/live/overview".to_owned(),
@@ -157,7 +151,6 @@ pub(crate) fn live_path(address: &str) -> String {
     }
 }
 
-/// A page that is live as a whole.
 pub(crate) fn page(app: &App, visitor: &Visitor, place: Place, live_path: &str, live: &Live) -> Markup {
     let content = html! {
         div data-live=(live_path) data-events=[place.signpost().events] { (live.render(app, visitor)) }
@@ -181,7 +174,6 @@ pub(crate) fn page_around(
     still_page(app, visitor, place, title, &content)
 }
 
-/// A page that shows what was there when it was loaded.
 pub(crate) fn still_page(
     app: &App,
     visitor: &Visitor,

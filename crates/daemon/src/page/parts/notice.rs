@@ -2,7 +2,6 @@
 
 use maud::{Markup, PreEscaped, html};
 
-/// What came of a form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Notice {
     class: &'static str,
@@ -11,7 +10,6 @@ pub(crate) struct Notice {
 }
 
 impl Notice {
-    /// It was done.
     pub(crate) fn good(text: Markup) -> Self {
         Self {
             class: "good",
@@ -44,7 +42,6 @@ impl Notice {
         })
     }
 
-    /// The notice as a part of a page.
     pub(crate) fn render(&self) -> Markup {
         html! {
             div class={ "notice " (self.class) } role="status" { p { (PreEscaped(&self.text)) } }

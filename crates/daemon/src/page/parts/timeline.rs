@@ -5,7 +5,6 @@ use maud::{Markup, html};
 use super::ansi::one_line;
 use super::times::time;
 
-/// One thing that happened.
 #[derive(Debug)]
 pub(crate) struct Moment<'a> {
     pub(crate) event: &'a str,

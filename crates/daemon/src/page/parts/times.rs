@@ -12,12 +12,10 @@ pub(crate) fn readable(rfc3339: &str) -> String {
     rfc3339.replace('T', " ").replace('Z', " UTC")
 }
 
-/// A moment.
 pub(crate) fn time(at: &str) -> Markup {
     html! { time datetime=(at) { (readable(at)) } }
 }
 
-/// How long ago a moment was.
 pub(crate) fn time_ago(at: &str, now_ms: u64) -> Markup {
     html! { time datetime=(at) { (words_ago(at, now_ms)) } }
 }
@@ -39,7 +37,6 @@ pub(crate) fn human_duration(duration: Duration) -> String {
     }
 }
 
-/// A duration for people, with parts of a second where they matter.
 pub(crate) fn short(ms: u64) -> String {
     match ms {
         0..1000 => format!("{ms} ms"),

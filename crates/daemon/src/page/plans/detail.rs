@@ -38,7 +38,6 @@ const READS: usize = 20;
 /// How many other plans are linked.
 const NAMED_CHILDREN: usize = 50;
 
-/// A plan with everything that its page shows.
 pub(crate) struct Detail {
     pub(crate) id: PlanId,
     pub(crate) plan: Plan,
@@ -47,10 +46,8 @@ pub(crate) struct Detail {
     commit: Commit,
 }
 
-/// What the reader of the page sees.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct Before {
-    /// Names the changes that are shown.
     #[serde(default)]
     diff: String,
 }
@@ -97,7 +94,6 @@ pub(crate) async fn show_live(
     Ok(live(&visitor, &detail, (&before.diff, None)).render(&app, &visitor))
 }
 
-/// The plan of an address.
 pub(crate) async fn find(app: &App, text: &str) -> Result<Detail, PageError> {
     let not_there = || {
         let why = "It may have been forgotten.";
@@ -153,7 +149,6 @@ fn bad_address() -> PageError {
     PageError::new(ErrorCode::InvalidQuery, detail)
 }
 
-/// A plan, or the list of plans, can't be read.
 pub(crate) fn unreadable(error: PlanError) -> PageError {
     PageError::of(&Problem::from(error), "plans")
 }
@@ -247,7 +242,6 @@ fn facts(plan: &Plan) -> Markup {
     }
 }
 
-/// The part of a hash that people compare.
 fn short(hash: &str) -> String {
     hash.chars().take(16).collect()
 }

@@ -27,7 +27,6 @@ use crate::page::parts::text::{exact, exact_words};
 use crate::page::parts::times::time;
 use crate::plans::wire::{recovering_to_wire, rescued_list_to_wire, workspace_to_wire};
 
-/// What the page shows.
 struct Shown {
     recovering: Vec<String>,
     stuck: Vec<Workspace>,
@@ -163,13 +162,11 @@ fn kept(rescued: &Rescued, visitor: &Visitor) -> Markup {
     }
 }
 
-/// The form behind the Restore and Drop buttons.
 #[derive(Debug, Deserialize)]
 pub(crate) struct RescuedForm {
     id: String,
 }
 
-/// The form behind the buttons of a stuck landing.
 #[derive(Debug, Deserialize)]
 pub(crate) struct RepairForm {
     id: String,

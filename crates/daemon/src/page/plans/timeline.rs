@@ -20,7 +20,6 @@ pub(crate) fn list(moments: &[PlanMoment]) -> Markup {
     timeline("plan", SHOWN_MOMENTS, words, shown)
 }
 
-/// What happened, for people, and how it looks.
 fn words(event: &str) -> (&str, &'static str) {
     match event {
         "opened" => ("Opened", "plain"),

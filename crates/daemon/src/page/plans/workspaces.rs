@@ -94,7 +94,6 @@ fn badge(state: WorkspaceState) -> Markup {
     html! { (text::badge((class, word))) @if let Some(why) = why { small { (why) } } }
 }
 
-/// A workspace with open plans can't be forgotten.
 fn forget_button(workspace: &Workspace, visitor: &Visitor) -> Markup {
     html! {
         @if workspace.open_plans == 0 {

@@ -20,7 +20,6 @@ use crate::sessions::edit_queued;
 /// Who acts, as recorded in the session.
 const BY: &str = "the page";
 
-/// The form that begins a session.
 #[derive(Debug, Deserialize)]
 pub(crate) struct StartForm {
     directory: String,
@@ -76,12 +75,10 @@ async fn send(app: &App, id: SessionId, text: String) -> Result<(), SessionError
     app.sessions.start_turn(id, new).await.map(drop)
 }
 
-/// A browser sends line breaks as two characters.
 fn with_line_feeds(text: &str) -> String {
     text.replace("\r\n", "\n")
 }
 
-/// What a form wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Action {
@@ -99,7 +96,6 @@ enum Action {
     Remove,
 }
 
-/// The form behind every button.
 #[derive(Debug, Deserialize)]
 pub(crate) struct ChangeForm {
     id: String,
@@ -114,7 +110,6 @@ pub(crate) struct ChangeForm {
 }
 
 impl ChangeForm {
-    /// The page that the form stands on.
     fn page(&self) -> String {
         match self.after {
             Some(After::Overview) => "/".to_owned(),
@@ -130,11 +125,9 @@ enum After {
     Overview,
 }
 
-/// What a form did.
 struct Done {
     /// What the page that follows says; nothing if it shows the change anyway.
     text: Option<String>,
-    /// The page that follows.
     to: String,
 }
 
@@ -150,7 +143,6 @@ pub(crate) async fn change(
     }
 }
 
-/// The same words as the HTTP API has for it.
 fn refused(error: SessionError) -> Notice {
     Notice::warn(html! { (Problem::from(error).detail()) })
 }

@@ -34,14 +34,12 @@ use crate::sessions::wire;
 /// How many turns are shown. Older ones are behind a link.
 const SHOWN_TURNS: usize = 20;
 
-/// Which turns are shown.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct Window {
     /// Only those before this one.
     before: Option<String>,
 }
 
-/// A session with everything that its page shows.
 struct Detail {
     id: SessionId,
     session: Session,
@@ -194,7 +192,6 @@ fn content(visitor: &Visitor, detail: &Detail) -> Markup {
     }
 }
 
-/// A form of one button, about a session.
 fn button(visitor: &Visitor, session: &Session, action: &str, word: &str, more: &Markup) -> Markup {
     let fields: [(&str, &dyn Display); 2] = [("id", &session.id), ("action", &action)];
     button_form(
@@ -318,7 +315,6 @@ fn manage(visitor: &Visitor, session: &Session) -> Markup {
     }
 }
 
-/// The conversation, and where the next prompt is written.
 fn section(visitor: &Visitor, session: &Session, conversation: &Conversation) -> Markup {
     let id = percent_encode(&session.id);
     html! {

@@ -23,14 +23,12 @@ use crate::page::parts::times::time;
 /// How many events are on a page. Older ones are behind a link.
 const SHOWN_EVENTS: u32 = 50;
 
-/// Which part of which history.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Part {
     name: String,
     before: Option<u64>,
 }
 
-/// Where the history of a breaker is.
 pub(crate) fn path(name: &str) -> String {
     format!("/breakers/history?name={}", percent_encode(name))
 }
@@ -100,7 +98,6 @@ fn row(event: &BreakerEvent) -> Markup {
     }
 }
 
-/// What was done, for people.
 fn words(kind: &str) -> &str {
     match kind {
         "forced_open" => "Forced open",

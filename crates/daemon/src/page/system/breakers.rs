@@ -111,12 +111,10 @@ fn actions(breaker: &Breaker, visitor: &Visitor) -> Markup {
     }
 }
 
-/// The state of a breaker, as a coloured word.
 pub(crate) fn badge(breaker: &Breaker) -> Markup {
     text::badge(look(breaker.state))
 }
 
-/// The name of a state, for people.
 pub(crate) fn label(state: BreakerState) -> &'static str {
     look(state).1
 }
@@ -189,7 +187,6 @@ pub(crate) async fn reset_all(
     done(&app, &visitor, notice, "/breakers")
 }
 
-/// The form behind the Force buttons.
 #[derive(Debug, Deserialize)]
 pub(crate) struct ForceForm {
     name: String,

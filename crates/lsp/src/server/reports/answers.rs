@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 
 use crate::wire::ResponseError;
 
-/// The answers for one server.
 #[derive(Debug)]
 pub(super) struct Answers {
     folder: Value,

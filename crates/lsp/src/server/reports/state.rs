@@ -23,7 +23,6 @@ const WATCHED_FILES: &str = "workspace/didChangeWatchedFiles";
 /// as after a checkout, none of them is opened, and the server reads them when it finds the time.
 const MOST_CHANGED: usize = 32;
 
-/// All of it.
 #[derive(Debug)]
 pub(super) struct ReportState {
     pub(super) capabilities: Arc<Capabilities>,
@@ -36,12 +35,9 @@ pub(super) struct ReportState {
     awaited: Option<&'static str>,
 }
 
-/// Whether what a server said changes anything.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum MessageEffect {
-    /// It is what it was waited for.
     Awaited,
-    /// It is for people.
     Something,
 }
 
@@ -85,7 +81,6 @@ impl ReportState {
         }
     }
 
-    /// Others have changed a file that the server wants to hear of.
     pub(super) fn note_change(&mut self, path: &Path) {
         if self.changed.len() >= MOST_CHANGED {
             self.changed.clear();

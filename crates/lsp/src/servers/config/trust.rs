@@ -40,7 +40,6 @@ impl fmt::Debug for ConfigHash {
 
 /// What the user has trusted. The daemon keeps it; it is asked each time a workspace is looked at.
 pub trait Trust: Send + Sync + 'static {
-    /// Whether the user has trusted exactly this.
     fn is_trusted(&self, hash: &ConfigHash) -> bool;
 }
 
