@@ -13,7 +13,7 @@ use tower::util::BoxCloneSyncService;
 use tower::{Layer as _, Service as _, service_fn};
 
 use crate::executor::Executor;
-use crate::report::{Table, Verdict};
+use crate::report::{BarVerdict, Table};
 
 const CALLERS: usize = 64;
 const THRESHOLD: u32 = 3;
@@ -148,7 +148,7 @@ pub(crate) fn measure() -> Result<Table> {
 /// One row. The first breaker is ours and has to answer what the bar says.
 fn question(table: &mut Table, question: &str, seen: &[Seen], bar: &str, answer: impl Fn(&Seen) -> String) {
     let answers: Vec<String> = seen.iter().map(answer).collect();
-    let verdict = Verdict::from(answers[0] == bar);
+    let verdict = BarVerdict::from(answers[0] == bar);
     let ends = [bar.to_owned(), verdict.to_string()];
     table.row(
         [question.to_owned()]

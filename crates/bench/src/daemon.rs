@@ -10,7 +10,7 @@ use anyhow::{Result, ensure};
 use crate::idleness::used_by;
 use crate::memory::resident_kib;
 use crate::own_daemon::Daemon;
-use crate::report::{Table, Verdict};
+use crate::report::{BarVerdict, Table};
 use crate::statistics::{Figure, nanoseconds, ratio, short};
 
 const RUNS: usize = 101;
@@ -52,7 +52,7 @@ fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
             short(ratio(&ours, &nothing)),
             format!("under {bar_ms} ms"),
         ];
-        table.judged_row(cells, Verdict::from(figure.median < bar_ms * 1e6));
+        table.judged_row(cells, BarVerdict::from(figure.median < bar_ms * 1e6));
     }
     let size = std::fs::metadata(tidelock)?.len() as f64 / f64::from(1 << 20);
     let cells = ["the binary", "", &format!("{} MiB", short(size)), "", "", "", ""];
@@ -67,7 +67,7 @@ fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
     let per_second = switches as f64 / watched.elapsed().as_secs_f64();
     let mebibytes = resident_kib(pid)? as f64 / 1024.0;
     let mut absolute = |what: &str, value: f64, bar: f64, is_met: bool, unit: &str| {
-        let verdict = Verdict::from(is_met);
+        let verdict = BarVerdict::from(is_met);
         let cells = [what, "", &format!("{} {unit}", short(value)), "", ""].map(str::to_owned);
         let ends = [format!("under {bar} {unit}"), verdict.to_string()];
         table.row(cells.into_iter().chain(ends).collect());

@@ -31,7 +31,7 @@ pub(crate) enum Bar {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum BarVerdict {
     Met,
     Missed,
     NotAsked,
@@ -43,16 +43,16 @@ pub(crate) struct Table {
     note: &'static str,
     columns: Vec<&'static str>,
     rows: Vec<Vec<String>>,
-    verdicts: Vec<Verdict>,
+    verdicts: Vec<BarVerdict>,
 }
 
-impl From<bool> for Verdict {
+impl From<bool> for BarVerdict {
     fn from(is_met: bool) -> Self {
         if is_met { Self::Met } else { Self::Missed }
     }
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for BarVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Met => "yes",
@@ -63,13 +63,13 @@ impl fmt::Display for Verdict {
 }
 
 impl Bar {
-    fn judge(self, ratio: f64) -> Verdict {
+    fn judge(self, ratio: f64) -> BarVerdict {
         match self {
-            Self::None => Verdict::NotAsked,
-            Self::Faster => Verdict::from(ratio > 1.0),
-            Self::NoSlower => Verdict::from(ratio >= 1.0),
-            Self::TimesFaster(times) => Verdict::from(ratio >= times),
-            Self::WithinTimes(times) => Verdict::from(ratio * times >= 1.0),
+            Self::None => BarVerdict::NotAsked,
+            Self::Faster => BarVerdict::from(ratio > 1.0),
+            Self::NoSlower => BarVerdict::from(ratio >= 1.0),
+            Self::TimesFaster(times) => BarVerdict::from(ratio >= times),
+            Self::WithinTimes(times) => BarVerdict::from(ratio * times >= 1.0),
         }
     }
 }
@@ -152,7 +152,7 @@ impl Table {
     /// Adds a row of ours that has to be under so many milliseconds, whatever others do.
     pub(crate) fn under(&mut self, what: &str, ours: &Measured, limit_ms: f64) {
         let figure = Figure::of(&ours.samples);
-        let verdict = Verdict::from(figure.median < limit_ms * 1e6);
+        let verdict = BarVerdict::from(figure.median < limit_ms * 1e6);
         let nobody = String::new;
         self.row(vec![
             what.to_owned(),
@@ -171,10 +171,10 @@ impl Table {
         let mut cells = vec![String::new(); self.columns.len()];
         cells[0] = format!("not measured: {why}").replace('\n', " ");
         if let Some(last) = cells.last_mut() {
-            *last = Verdict::Missed.to_string();
+            *last = BarVerdict::Missed.to_string();
         }
         self.row(cells);
-        self.judge(Verdict::Missed);
+        self.judge(BarVerdict::Missed);
     }
 
     /// Adds a row that says what was left out. It is not judged: nobody has to have everything.
@@ -184,7 +184,7 @@ impl Table {
         self.row(cells);
     }
 
-    pub(crate) fn judged_row(&mut self, mut cells: Vec<String>, verdict: Verdict) {
+    pub(crate) fn judged_row(&mut self, mut cells: Vec<String>, verdict: BarVerdict) {
         cells.push(verdict.to_string());
         self.row(cells);
         self.judge(verdict);
@@ -195,7 +195,7 @@ impl Table {
         self.rows.push(cells);
     }
 
-    pub(crate) fn judge(&mut self, verdict: Verdict) {
+    pub(crate) fn judge(&mut self, verdict: BarVerdict) {
         self.verdicts.push(verdict);
     }
 }
@@ -212,7 +212,7 @@ impl Report {
         self.tables.push(table);
     }
 
-    fn count(&self, verdict: Verdict) -> usize {
+    fn count(&self, verdict: BarVerdict) -> usize {
         self.tables
             .iter()
             .flat_map(|table| &table.verdicts)
@@ -223,7 +223,7 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (met, missed) = (self.count(Verdict::Met), self.count(Verdict::Missed));
+        let (met, missed) = (self.count(BarVerdict::Met), self.count(BarVerdict::Missed));
         writeln!(
             f,
             "# Benchmarks\n\nWritten by `cargo xtask bench`. {met} of {} bars are met.\n",
@@ -260,15 +260,15 @@ mod tests {
     #[test]
     fn bars_are_judged_by_the_ratio() {
         let cases = [
-            (Bar::None, 0.1, Verdict::NotAsked),
-            (Bar::Faster, 1.0, Verdict::Missed),
-            (Bar::Faster, 1.01, Verdict::Met),
-            (Bar::NoSlower, 1.0, Verdict::Met),
-            (Bar::NoSlower, 0.99, Verdict::Missed),
-            (Bar::TimesFaster(5.0), 4.9, Verdict::Missed),
-            (Bar::TimesFaster(5.0), 5.0, Verdict::Met),
-            (Bar::WithinTimes(2.0), 0.5, Verdict::Met),
-            (Bar::WithinTimes(2.0), 0.49, Verdict::Missed),
+            (Bar::None, 0.1, BarVerdict::NotAsked),
+            (Bar::Faster, 1.0, BarVerdict::Missed),
+            (Bar::Faster, 1.01, BarVerdict::Met),
+            (Bar::NoSlower, 1.0, BarVerdict::Met),
+            (Bar::NoSlower, 0.99, BarVerdict::Missed),
+            (Bar::TimesFaster(5.0), 4.9, BarVerdict::Missed),
+            (Bar::TimesFaster(5.0), 5.0, BarVerdict::Met),
+            (Bar::WithinTimes(2.0), 0.5, BarVerdict::Met),
+            (Bar::WithinTimes(2.0), 0.49, BarVerdict::Missed),
         ];
         for (bar, ratio, expected) in cases {
             assert_eq!(bar.judge(ratio), expected, "{bar:?} at {ratio}");

@@ -62,13 +62,13 @@ pub struct ScorePart {
 #[derive(Clone, Debug, PartialEq)]
 pub struct StrategyReport {
     pub strategy: StrategyName,
-    pub outcome: Outcome,
+    pub outcome: StrategyOutcome,
     /// How long it took; zero if it didn't run.
     pub took: Duration,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum Outcome {
+pub enum StrategyOutcome {
     Ran {
         hits: usize,
     },

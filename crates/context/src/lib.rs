@@ -5,7 +5,7 @@
 //! one, and is named in the result.
 //!
 //! - `request.rs`, `answer.rs`: the question and the answer.
-//! - `pipeline/`: the steps from one to the other, each a trait with one default. Only [`Pipeline`] wires them
+//! - `pipeline/`: the steps from one to the other, one function each. Only [`Pipeline`] wires them
 //!   together.
 //! - `executor/`: runs strategies in parallel ([`ParallelStrategyExecutor`]).
 //! - `strategies/`: the ways to find something. `strategy.rs`: their interface.
@@ -44,15 +44,16 @@ mod strategies;
 mod strategy;
 mod view;
 
-pub use answer::{Answer, Depth, Fragment, LeftOut, Outcome, ScorePart, StrategyReport};
-pub use executor::{Execute, ParallelStrategyExecutor, Ran, on_thread};
+pub use answer::{Answer, Depth, Fragment, LeftOut, ScorePart, StrategyOutcome, StrategyReport};
+pub use executor::{ParallelStrategyExecutor, Ran, on_thread};
 pub use index::{FileId, Index, IndexInfo, IndexOptions, IndexState, Key, Snapshot};
 pub use lines::Lines;
 pub use outline::{Definition, Language, Outline, Reference, SymbolKind, outline};
 pub use path::{BadPath, TreePath};
 pub use pipeline::Pipeline;
 pub use ports::{
-    ForCommands, LanguageServers, NoChanges, NoLanguageServers, OpenPlan, OpenPlans, Place, PortError, Ports,
+    CodeLocation, CodeQuestion, ForCommands, LanguageServers, NoChanges, NoLanguageServers, OpenPlan,
+    OpenPlans, PortError, Ports,
 };
 pub use query::{Query, Term, TermKind};
 pub use request::{

@@ -20,7 +20,7 @@ pub struct Ports {
 
 /// A location that another component has named.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Place {
+pub struct CodeLocation {
     pub path: TreePath,
     pub lines: Lines,
     pub what: String,
@@ -35,36 +35,38 @@ pub enum PortError {
     Failed(String),
 }
 
-/// Queries the language servers of a tree. All answers are about the files on disk. *Cancel safety* of all
-/// methods: the future may be dropped.
+/// A question to the language servers of a tree. All answers are about the files on disk.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum CodeQuestion {
+    /// Definitions in the tree with a name like this one. The servers of the languages of `near` are asked; if there are
+    /// no such files, only servers that are already running are asked.
+    Symbols {
+        name: String,
+        near: Vec<TreePath>,
+    },
+    Diagnostics {
+        file: TreePath,
+    },
+    /// Where the definition `name` is used, which stands at this line and column of its file. Both count from 1, the
+    /// column in characters.
+    References {
+        file: TreePath,
+        line: u32,
+        column: u32,
+        name: String,
+    },
+}
+
+/// Queries the language servers of a tree. *Cancel safety*: the future may be dropped.
 #[async_trait]
 pub trait LanguageServers: Send + Sync + fmt::Debug {
-    /// Definitions in the tree with a name like this one. `near` are files whose languages are asked; if there
-    /// are none, only servers that are already running are asked.
-    async fn symbols(
+    async fn ask(
         &self,
         root: &Path,
-        near: &[TreePath],
-        name: &str,
-        time: (&Scope, &Deadline),
-    ) -> Result<Vec<Place>, PortError>;
-
-    /// Where the definitions of a file are used. `at` is the line and the column of the name of one, from 1; the
-    /// column is in characters.
-    async fn references(
-        &self,
-        root: &Path,
-        file: &TreePath,
-        at: (u32, u32),
-        time: (&Scope, &Deadline),
-    ) -> Result<Vec<Place>, PortError>;
-
-    async fn diagnostics(
-        &self,
-        root: &Path,
-        file: &TreePath,
-        time: (&Scope, &Deadline),
-    ) -> Result<Vec<Place>, PortError>;
+        question: &CodeQuestion,
+        scope: &Scope,
+        deadline: &Deadline,
+    ) -> Result<Vec<CodeLocation>, PortError>;
 }
 
 /// A plan that is open on a tree.
@@ -87,32 +89,13 @@ pub struct NoLanguageServers;
 
 #[async_trait]
 impl LanguageServers for NoLanguageServers {
-    async fn symbols(
+    async fn ask(
         &self,
-        _root: &Path,
-        _near: &[TreePath],
-        _name: &str,
-        _time: (&Scope, &Deadline),
-    ) -> Result<Vec<Place>, PortError> {
-        Err(PortError::Nobody("there are no language servers".to_owned()))
-    }
-
-    async fn references(
-        &self,
-        _root: &Path,
-        _file: &TreePath,
-        _at: (u32, u32),
-        _time: (&Scope, &Deadline),
-    ) -> Result<Vec<Place>, PortError> {
-        Err(PortError::Nobody("there are no language servers".to_owned()))
-    }
-
-    async fn diagnostics(
-        &self,
-        _root: &Path,
-        _file: &TreePath,
-        _time: (&Scope, &Deadline),
-    ) -> Result<Vec<Place>, PortError> {
+        _: &Path,
+        _: &CodeQuestion,
+        _: &Scope,
+        _: &Deadline,
+    ) -> Result<Vec<CodeLocation>, PortError> {
         Err(PortError::Nobody("there are no language servers".to_owned()))
     }
 }

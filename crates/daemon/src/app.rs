@@ -22,12 +22,12 @@ use crate::jobs::{self, Environments, Inputs, Workers};
 use crate::language_servers::{self, LanguageServers};
 use crate::life::Life;
 use crate::mcp::Mcp;
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, Observed};
 use crate::options::Options;
 use crate::plans::{self, LateJobs, Watch};
 use crate::processes;
 use crate::scratch::Scratch;
-use crate::server::stream_places;
+use crate::server::stream_permits;
 use crate::sessions;
 use crate::start_error::StartError;
 
@@ -137,9 +137,11 @@ impl App {
         let language_servers = language_servers::start(
             &options.home,
             options.languages,
-            (&processes, &durable.trusted),
+            &processes,
+            &durable.trusted,
             scratch.path(),
-            (tasks, clock),
+            tasks,
+            clock,
         );
         let tools = (tasks, clock);
         progress.tell("looking at plans");
@@ -224,14 +226,20 @@ impl App {
             boot_id,
             started,
             started_at,
-            metrics: Metrics::new(
-                &life,
-                &breakers,
-                (&durable, &processes, &language_servers),
-                (&jobs, &plans, &sessions),
-                &contexts,
-                (Arc::clone(clock), started),
-            ),
+            metrics: Metrics::new(Observed {
+                life: life.clone(),
+                breakers: breakers.clone(),
+                log: Arc::clone(&durable.health),
+                found_crashed: durable.boots.found_crashed,
+                processes: processes.clone(),
+                language_servers: language_servers.clone(),
+                jobs: jobs.clone(),
+                plans: plans.clone(),
+                sessions: sessions.clone(),
+                contexts: contexts.clone(),
+                clock: Arc::clone(clock),
+                started,
+            }),
             life,
             breakers,
             durable,
@@ -248,7 +256,7 @@ impl App {
             plan_watch,
             kill,
             _late_jobs: late_jobs,
-            streams: Arc::new(Semaphore::new(stream_places(
+            streams: Arc::new(Semaphore::new(stream_permits(
                 options.streams,
                 process::raise_open_files(),
             ))),

@@ -98,8 +98,14 @@ impl Daemon {
         )
         .await?;
         let cut = CancellationToken::new();
-        let scopes = (app.life.scope(), cut.scope());
-        let server = Server::start((tcp, unix), http::router(&app), Arc::clone(&clock), scopes);
+        let server = Server::start(
+            tcp,
+            unix,
+            http::router(&app),
+            Arc::clone(&clock),
+            app.life.scope(),
+            cut.scope(),
+        );
         app.life.become_ready();
         let remade = Remade::default();
         let keeper = SocketKeeper {

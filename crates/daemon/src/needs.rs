@@ -232,7 +232,7 @@ impl Needs {
 }
 
 #[derive(Debug, Default)]
-struct Found {
+struct WaitingItems {
     asking: Vec<Session>,
     resting: Vec<Session>,
     waiting: Vec<Session>,
@@ -293,7 +293,7 @@ pub(crate) async fn read(app: &App) -> Needs {
         || rescued.is_err();
     let stuck = workspaces.unwrap_or_default();
     let rescued = rescued.unwrap_or_default().rescued;
-    let found = Found {
+    let found = WaitingItems {
         asking: asking.map(|list| list.sessions).unwrap_or_default(),
         resting: resting.map(|list| list.sessions).unwrap_or_default(),
         waiting: waiting.map(|list| list.sessions).unwrap_or_default(),
@@ -311,7 +311,7 @@ pub(crate) async fn read(app: &App) -> Needs {
     }
 }
 
-fn needs_of(found: Found, now_ms: u64) -> Vec<Need> {
+fn needs_of(found: WaitingItems, now_ms: u64) -> Vec<Need> {
     let mut needs = Vec::new();
     for session in found.asking {
         let asking = session.active.as_ref().map(|active| active.asking.clone());
@@ -558,7 +558,7 @@ pub(crate) mod tests {
         let asking = session(SessionState::Asking);
         let question = asking.active.as_ref().unwrap().asking[0].clone();
         let workspace = stuck_workspace("/w");
-        let found = Found {
+        let found = WaitingItems {
             stuck: vec![
                 workspace.clone(),
                 Workspace {
@@ -631,7 +631,7 @@ pub(crate) mod tests {
             (NeedKind::Breaker, REFUSED),
         ];
         assert_eq!(told, expected.map(|(kind, text)| (kind, text.to_owned())));
-        assert_eq!(needs_of(Found::default(), 0), []);
+        assert_eq!(needs_of(WaitingItems::default(), 0), []);
     }
 
     #[test]

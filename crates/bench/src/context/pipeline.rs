@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::ground::{Ground, files, keyword, names, sources};
 use crate::measure::Measured;
-use crate::report::{Table, Verdict};
+use crate::report::{BarVerdict, Table};
 use crate::statistics::{nanoseconds, percentiles, short};
 use crate::turns::scratch;
 
@@ -116,10 +116,10 @@ fn alone(table: &mut Table, ground: &Ground, questions: &[Value]) -> Result<f64>
     let row = |what: &str, value: f64, limit: f64| {
         vec![what.to_owned(), format!("{} ms", short(value)), bar(limit)]
     };
-    table.judged_row(row("an answer, p50", p50, BAR_MS), Verdict::from(p50 < BAR_MS));
+    table.judged_row(row("an answer, p50", p50, BAR_MS), BarVerdict::from(p50 < BAR_MS));
     table.judged_row(
         row("an answer, p99", p99, DEADLINE_MS),
-        Verdict::from(p99 < DEADLINE_MS),
+        BarVerdict::from(p99 < DEADLINE_MS),
     );
     Ok(samples.len() as f64 / counted.as_secs_f64())
 }
@@ -151,7 +151,7 @@ fn at_once(table: &mut Table, ground: &Ground, questions: &[Value], alone: f64) 
         format!("{} answers/s (one alone {})", short(rate), short(alone)),
         "not below one alone".to_owned(),
     ];
-    table.judged_row(cells, Verdict::from(rate >= alone));
+    table.judged_row(cells, BarVerdict::from(rate >= alone));
     Ok(())
 }
 
@@ -192,6 +192,6 @@ fn after_a_change(table: &mut Table, ground: &Ground, root: &Path) -> Result<()>
         ),
         format!("under {BAR_UPDATE_MS} ms more"),
     ];
-    table.judged_row(cells, Verdict::from(more < BAR_UPDATE_MS));
+    table.judged_row(cells, BarVerdict::from(more < BAR_UPDATE_MS));
     Ok(())
 }

@@ -14,7 +14,7 @@ use super::floor::Order;
 use super::ground::{Ground, ripgrep};
 use super::tasks::{Kind, Task, tasks_of};
 use super::{floor, history};
-use crate::report::{Table, Verdict};
+use crate::report::{BarVerdict, Table};
 
 /// Public crates of middle size that the product is built with, so that they lie on every machine that builds it.
 const CRATES: &[&str] = &[
@@ -46,7 +46,7 @@ struct Tree {
 
 /// How much was found of the tasks of one row, for each budget: by us, and by those who search and read.
 #[derive(Clone, Copy, Debug, Default)]
-struct Found {
+struct FoundFiles {
     tasks: usize,
     ours: [f64; BUDGETS.len()],
     floors: [[f64; BUDGETS.len()]; FLOORS.len()],
@@ -94,7 +94,7 @@ fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
         ripgrep: ripgrep(tidelock)?,
         tokenizer: Tokenizer::load(TokenizerName::O200k)?,
     };
-    let mut found = [Found::default(); ROWS.len()];
+    let mut found = [FoundFiles::default(); ROWS.len()];
     for tree in &trees {
         asked.index(&tree.root)?;
         for (row, task) in &tree.tasks {
@@ -119,7 +119,7 @@ fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
                 percent(floors[1]),
                 "more than both".to_owned(),
             ];
-            table.judged_row(cells, Verdict::from(floors.iter().all(|floor| ours > *floor)));
+            table.judged_row(cells, BarVerdict::from(floors.iter().all(|floor| ours > *floor)));
         }
     }
     Ok(())
@@ -207,7 +207,7 @@ impl Asked {
         Ok(())
     }
 
-    fn task(&self, root: &Path, task: &Task, found: &mut Found) -> Result<()> {
+    fn task(&self, root: &Path, task: &Task, found: &mut FoundFiles) -> Result<()> {
         found.tasks += 1;
         for (place, budget) in BUDGETS.into_iter().enumerate() {
             let answer = self.ask(root, &task.query, budget)?;

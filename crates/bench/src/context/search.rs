@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::ground::{Ground, files, keyword, names, ripgrep, search, sources};
 use crate::measure::Measured;
 use crate::memory::number;
-use crate::report::{Bar, Table, Verdict};
+use crate::report::{Bar, BarVerdict, Table};
 use crate::statistics::{nanoseconds, short};
 
 /// How many different texts are searched for, and how often each.
@@ -131,7 +131,7 @@ fn index(table: &mut Table, ground: &Ground, root: &Path, needle: &str) -> Resul
             empty(),
             bar,
         ],
-        Verdict::from(part < BAR_SIZE),
+        BarVerdict::from(part < BAR_SIZE),
     );
     let peak = peak_mib(ground.pid)?;
     let bar = format!("under {BAR_MIB} MiB");
@@ -144,7 +144,7 @@ fn index(table: &mut Table, ground: &Ground, root: &Path, needle: &str) -> Resul
             empty(),
             bar,
         ],
-        Verdict::from(peak < BAR_MIB),
+        BarVerdict::from(peak < BAR_MIB),
     );
     Ok(())
 }

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     measure::Measured,
-    report::{Table, Verdict},
+    report::{BarVerdict, Table},
     statistics::{Figure, nanoseconds},
     turns::{LongContender, Rounds, in_long_turns, scratch},
 };
@@ -70,7 +70,7 @@ pub(crate) fn measure() -> Result<Table> {
 
 fn row(table: &mut Table, what: &str, measured: &Measured) {
     let figure = Figure::of(&measured.samples);
-    let verdict = Verdict::from(figure.median < BAR_SECONDS * 1e9);
+    let verdict = BarVerdict::from(figure.median < BAR_SECONDS * 1e9);
     table.row(vec![
         what.to_owned(),
         figure.nanoseconds(),

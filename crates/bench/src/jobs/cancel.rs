@@ -9,7 +9,7 @@ use anyhow::{Result, ensure};
 use serde_json::json;
 
 use super::commands::CommandJobs;
-use crate::report::{Table, Verdict};
+use crate::report::{BarVerdict, Table};
 use crate::statistics::{Figure, nanoseconds, percentiles, short};
 
 const ROUNDS: usize = 100;
@@ -59,7 +59,7 @@ fn row(table: &mut Table, what: &str, samples: &[f64]) {
         format!("{} ms", short(p99 / 1e6)),
         String::new(),
     ];
-    table.judged_row(cells, Verdict::NotAsked);
+    table.judged_row(cells, BarVerdict::NotAsked);
 }
 
 /// A shell and its children. They leave their process ids in a file when all of them are there.

@@ -11,7 +11,7 @@ use super::shared_daemon::SharedDaemon;
 use super::turns::{Asker, added, ask_in_turns};
 use crate::measure::Measured;
 use crate::programs::fault_server;
-use crate::report::{Table, Verdict};
+use crate::report::{BarVerdict, Table};
 use crate::statistics::{Figure, short};
 
 const ROUNDS: usize = 101;
@@ -94,9 +94,9 @@ fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
 fn show(table: &mut Table, direct: &Measured, each: &Measured, bar: Bar) {
     let more = Figure::of(&added(direct, each));
     let (verdict, asked) = match bar {
-        None => (Verdict::NotAsked, String::new()),
+        None => (BarVerdict::NotAsked, String::new()),
         Some(bar) => (
-            Verdict::from(more.median <= bar * 1e6),
+            BarVerdict::from(more.median <= bar * 1e6),
             format!("at most {bar:.2} ms"),
         ),
     };

@@ -10,7 +10,7 @@ use super::server_by_hand::ServerByHand;
 use super::shared_daemon::SharedDaemon;
 use super::turns::{Asker, ask_in_turns};
 use crate::programs::{find_server, server_directories};
-use crate::report::{Table, Verdict};
+use crate::report::{BarVerdict, Table};
 use crate::statistics::Figure;
 
 const ROUNDS: usize = 61;
@@ -79,11 +79,11 @@ fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
         let figure = Figure::of(&each.samples);
         let (verdict, bar) = if each.name.starts_with("tidelock") {
             (
-                Verdict::from(figure.median < BAR_MS * 1e6),
+                BarVerdict::from(figure.median < BAR_MS * 1e6),
                 format!("under {BAR_MS:.1} ms"),
             )
         } else {
-            (Verdict::NotAsked, String::new())
+            (BarVerdict::NotAsked, String::new())
         };
         table.judged_row(vec![each.name.to_owned(), figure.nanoseconds(), bar], verdict);
     }

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::shared_daemon::SharedDaemon;
 use crate::memory::resident_kib;
-use crate::report::{Table, Verdict};
+use crate::report::{BarVerdict, Table};
 use crate::statistics::short;
 
 const CLIENTS: usize = 100;
@@ -57,7 +57,7 @@ fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
     let more = after - before;
     let shown = [before, after, more].map(|value| format!("{} MB", short(value)));
     let cells = shown.into_iter().chain([format!("at most {BAR_MB} MB")]);
-    table.judged_row(cells.collect(), Verdict::from(more <= BAR_MB));
+    table.judged_row(cells.collect(), BarVerdict::from(more <= BAR_MB));
     Ok(())
 }
 

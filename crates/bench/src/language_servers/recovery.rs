@@ -10,7 +10,7 @@ use super::python_project::{PythonProject, check_hover};
 use super::server_by_hand::ServerByHand;
 use super::shared_daemon::SharedDaemon;
 use crate::programs::{find_server, server_directories};
-use crate::report::{Table, Verdict};
+use crate::report::{BarVerdict, Table};
 use crate::statistics::{Figure, nanoseconds, short};
 
 /// Each takes seconds. Each has a daemon of its own: one whose server keeps dying would wait before it tries again.
@@ -58,7 +58,7 @@ fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
             format!("{} ms", short(more)),
             format!("at most {BAR_MS} ms"),
         ],
-        Verdict::from(more <= BAR_MS),
+        BarVerdict::from(more <= BAR_MS),
     );
     Ok(())
 }

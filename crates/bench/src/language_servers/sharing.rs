@@ -13,7 +13,7 @@ use super::server_by_hand::ServerByHand;
 use super::shared_daemon::SharedDaemon;
 use crate::memory::tree_mib;
 use crate::programs::{find_server, server_directories};
-use crate::report::{Table, Verdict};
+use crate::report::{BarVerdict, Table};
 use crate::statistics::short;
 
 const CLIENTS: usize = 4;
@@ -116,7 +116,7 @@ fn fill(table: &mut Table, tidelock: &Path, subject: &Subject) -> Result<()> {
         short(separate / shared),
         "less".to_owned(),
     ];
-    table.judged_row(cells, Verdict::from(shared < separate));
+    table.judged_row(cells, BarVerdict::from(shared < separate));
     Ok(())
 }
 

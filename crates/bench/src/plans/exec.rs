@@ -12,7 +12,7 @@ use super::project::{Project, content, path};
 use super::{git, scratch, settle};
 use crate::memory::resident_kib;
 use crate::own_daemon::Daemon;
-use crate::report::{Table, Verdict};
+use crate::report::{BarVerdict, Table};
 use crate::statistics::{Figure, nanoseconds, ratio, short};
 
 /// How many files the trees have.
@@ -60,7 +60,7 @@ fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
             short(ratio(&unchanged, &status)),
             format!("under {BAR_GROWTH} times the first row"),
         ];
-        table.judged_row(cells, Verdict::from(figure.median < smallest * BAR_GROWTH));
+        table.judged_row(cells, BarVerdict::from(figure.median < smallest * BAR_GROWTH));
         let (mut changed, mut status) = (Vec::new(), Vec::new());
         for run in 0..CHANGED_RUNS {
             fs::write(project.root.join(path(run)), content(run) + "changed\n")?;
@@ -84,7 +84,7 @@ fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
             String::new(),
             format!("under {BAR_MEMORY_MIB} MiB"),
         ];
-        table.judged_row(cells, Verdict::from(mebibytes < BAR_MEMORY_MIB));
+        table.judged_row(cells, BarVerdict::from(mebibytes < BAR_MEMORY_MIB));
     }
     Ok(())
 }

@@ -25,7 +25,7 @@ const BEGUN: &str = "begun";
 
 /// What was found after the kills.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(super) struct Found {
+pub(super) struct KillOutcome {
     /// Rounds in which the kill came before the end.
     pub(super) killed: usize,
     /// Trees that are as before, whole.
@@ -44,7 +44,7 @@ enum Tree {
     Mixed,
 }
 
-impl Found {
+impl KillOutcome {
     fn count(&mut self, tree: Tree) {
         match tree {
             Tree::Old => self.old += 1,
@@ -110,7 +110,7 @@ impl Drop for Victim {
     }
 }
 
-pub(super) fn applies(directory: &Path, tidelock: &Path, rounds: usize) -> Result<Found> {
+pub(super) fn applies(directory: &Path, tidelock: &Path, rounds: usize) -> Result<KillOutcome> {
     let project = Project::make(directory.join("project"), FILES)?;
     let data = directory.join("data");
     std::fs::create_dir(&data)?;
@@ -121,7 +121,7 @@ pub(super) fn applies(directory: &Path, tidelock: &Path, rounds: usize) -> Resul
         service.close().await;
         anyhow::Ok(plan)
     })?;
-    let mut found = Found::default();
+    let mut found = KillOutcome::default();
     // The first one is let go to its end, to know how long it takes.
     let mut within = None;
     for _ in 0..=rounds {
@@ -210,7 +210,7 @@ fn recover(tidelock: &Path, data: &Path, project: &Project, plan: PlanId) -> Res
 }
 
 /// `git merge --ff-only` of the same changes, killed in the same way.
-pub(super) fn merges(directory: &Path, rounds: usize) -> Result<Found> {
+pub(super) fn merges(directory: &Path, rounds: usize) -> Result<KillOutcome> {
     let project = Project::make(directory.join("git"), FILES)?;
     project.branch("changed", (0..FILES).map(|file| (file, content(file) + APPENDED)))?;
     let merge = || -> Result<Victim> {
@@ -234,7 +234,7 @@ pub(super) fn merges(directory: &Path, rounds: usize) -> Result<Found> {
     ensure!(merge()?.0.wait()?.success(), "the merge failed");
     let within = began.elapsed();
     back()?;
-    let mut found = Found::default();
+    let mut found = KillOutcome::default();
     for _ in 0..rounds {
         settle();
         let begun = Apply {

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::service::Service;
 use super::{git, scratch, settle};
 use crate::jobs::runtime;
-use crate::report::{Table, Verdict};
+use crate::report::{BarVerdict, Table};
 
 /// Crates of the workspace: the last one uses all others.
 const CRATES: usize = 8;
@@ -103,7 +103,9 @@ impl Built {
 }
 
 fn row(table: &mut Table, what: &str, built: &Built, bar: Option<usize>) {
-    let verdict = bar.map_or(Verdict::NotAsked, |bar| Verdict::from(built.compiled == bar));
+    let verdict = bar.map_or(BarVerdict::NotAsked, |bar| {
+        BarVerdict::from(built.compiled == bar)
+    });
     let cells = vec![
         what.to_owned(),
         built.compiled.to_string(),

@@ -11,7 +11,7 @@ use super::sse::to_the_end;
 use crate::idleness::used_by;
 use crate::jobs::runtime;
 use crate::memory::resident_kib;
-use crate::report::{Table, Verdict};
+use crate::report::{BarVerdict, Table};
 use crate::statistics::{percentiles, short};
 
 /// Two hundred words, twenty a second: nearly ten seconds.
@@ -95,6 +95,6 @@ fn fill(table: &mut Table, tidelock: &Path, sessions: usize, original: &str) -> 
         original.to_owned(),
         format!("all within {} s", BAR.as_secs()),
     ];
-    table.judged_row(cells, Verdict::from(is_met));
+    table.judged_row(cells, BarVerdict::from(is_met));
     Ok(())
 }

@@ -13,7 +13,7 @@ use super::sse::{Door, Seen, to_the_end};
 use crate::idleness::used_by;
 use crate::jobs::runtime;
 use crate::measure::Measured;
-use crate::report::{Bar, Table, Verdict};
+use crate::report::{Bar, BarVerdict, Table};
 use crate::statistics::{Figure, short};
 use crate::turns::{LongContender, Rounds, in_long_turns};
 
@@ -115,7 +115,7 @@ fn against_original(table: &mut Table, what: &str, ours: &Measured, load: Load) 
         short(ratio),
         format!("{BAR_TIMES_ORIGINAL} × faster"),
     ];
-    table.judged_row(cells, Verdict::from(ratio >= BAR_TIMES_ORIGINAL));
+    table.judged_row(cells, BarVerdict::from(ratio >= BAR_TIMES_ORIGINAL));
 }
 
 fn ours(ground: &Ground, runtime: &Runtime, load: Load) -> Result<[f64; 2]> {

@@ -83,7 +83,7 @@ fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
         table.compare(&what, &ours, &none, Bar::WithinTimes(BAR_TIMES));
         let (ours, without) = (Figure::of(&bytes[place]), Figure::of(&bytes[0]));
         let ratio = ratio(&bytes[place], &bytes[0]);
-        let verdict = crate::report::Verdict::from(ratio * BAR_TIMES >= 1.0);
+        let verdict = crate::report::BarVerdict::from(ratio * BAR_TIMES >= 1.0);
         let kib = |figure: Figure| format!("{} KiB", short(figure.median / 1024.0));
         let cells = vec![
             format!("bytes written for a turn after {messages} messages"),

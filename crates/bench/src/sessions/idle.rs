@@ -10,7 +10,7 @@ use super::ground::Ground;
 use super::sse::{Stream, until_there};
 use crate::jobs::runtime;
 use crate::memory::resident_kib;
-use crate::report::{Table, Verdict};
+use crate::report::{BarVerdict, Table};
 use crate::statistics::{percentiles, short};
 
 const READERS: usize = 10_000;
@@ -66,7 +66,7 @@ fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
         format!("{} KiB", short(each)),
         format!("under {BAR_READER_KIB} KiB"),
     ];
-    table.judged_row(cells, Verdict::from(each < BAR_READER_KIB));
+    table.judged_row(cells, BarVerdict::from(each < BAR_READER_KIB));
     drop(open);
     ground
         .client()?
@@ -106,6 +106,6 @@ fn health(table: &mut Table, ground: &Ground, readers: usize) -> Result<()> {
         format!("{} ms (p90 {} ms)", short(median), short(p90)),
         format!("p90 under {} ms", BAR_HEALTH.as_millis()),
     ];
-    table.judged_row(cells, Verdict::from(p90 < BAR_HEALTH.as_secs_f64() * 1e3));
+    table.judged_row(cells, BarVerdict::from(p90 < BAR_HEALTH.as_secs_f64() * 1e3));
     Ok(())
 }

@@ -9,7 +9,7 @@ use super::ground::{Ground, words};
 use super::sse::{Lines, some};
 use crate::jobs::runtime;
 use crate::measure::Measured;
-use crate::report::{Bar, Table, Verdict};
+use crate::report::{Bar, BarVerdict, Table};
 use crate::statistics::{Figure, nanoseconds};
 
 /// How many events the streams have.
@@ -101,6 +101,6 @@ fn pause(table: &mut Table, ground: &Ground) -> Result<()> {
         String::new(),
         "all of them".to_owned(),
     ];
-    table.judged_row(cells, Verdict::from(seen == last));
+    table.judged_row(cells, BarVerdict::from(seen == last));
     Ok(())
 }

@@ -39,7 +39,7 @@ impl Way {
         Walking(self.walking.clone())
     }
 
-    /// Waits until nobody walks, or long enough, or the scope is cancelled. It blocks.
+    /// Waits until no question walks, the time is over, or the scope is cancelled. It blocks.
     pub(super) fn give(&self, turn: &mut Turn, scope: &Scope) {
         if *self.walking.read().state == 0 {
             return;

@@ -24,8 +24,7 @@ pub(super) struct Grammar {
 }
 
 impl Grammar {
-    /// The grammar of a language. The first time its query is compiled, for all threads; nothing if that does not work, which
-    /// a test rules out.
+    /// The grammar of a language. Its query is compiled once; `None` if that fails, which a test rules out.
     pub(super) fn of(language: Language) -> Option<&'static Self> {
         static GRAMMARS: [OnceLock<Option<Grammar>>; Language::ALL.len()] =
             [const { OnceLock::new() }; Language::ALL.len()];
@@ -84,8 +83,8 @@ fn syntax(language: Language) -> Syntax {
     .into()
 }
 
-/// The query of a language. The grammars bring queries of their own, but these know neither values nor bodies, and each
-/// language would be answered in another way.
+/// The query of a language. The grammars' own queries capture neither values nor bodies, and differ between
+/// languages.
 fn source(language: Language) -> String {
     const JAVASCRIPT: &str = include_str!("queries/javascript.scm");
     const JAVASCRIPT_ONLY: &str = include_str!("queries/javascript-only.scm");

@@ -6,9 +6,9 @@ use crate::lines::Lines;
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Outline {
     pub language: Language,
-    /// In the order of the file; what is defined inside of something comes after it.
+    /// In file order; nested definitions come after their parent.
     pub definitions: Vec<Definition>,
-    /// Names that are used, in the order of the names, each of them once.
+    /// Referenced names, sorted, without duplicates.
     pub references: Vec<Reference>,
 }
 
@@ -16,11 +16,11 @@ pub struct Outline {
 pub struct Definition {
     pub name: String,
     pub kind: SymbolKind,
-    /// All of it, with the comments and attributes right above it.
+    /// All lines, including the comments and attributes right above.
     pub lines: Lines,
     /// The lines that declare it, without its body.
     pub signature: Lines,
-    /// The place in `definitions` of what it is inside of.
+    /// The index of the enclosing definition.
     pub parent: Option<u32>,
 }
 
@@ -41,7 +41,7 @@ pub enum SymbolKind {
     Macro = 6,
     /// A constant, a variable, a field, a member of an enum.
     Value = 7,
-    /// What is said of a type apart from its declaration: an `impl` block. It goes by the name of the type.
+    /// An `impl` block. Its name is that of the type.
     Implementation = 8,
 }
 

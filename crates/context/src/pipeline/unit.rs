@@ -17,7 +17,7 @@ pub(super) struct Unit {
     pub(super) depth: Depth,
     pub(super) hits: Vec<Lines>,
     /// Which strategies found it, in order, each once.
-    pub(super) found: Vec<Found>,
+    pub(super) found: Vec<UnitSource>,
     /// How well it fits, and why; see `score.rs`.
     pub(super) score: f64,
     pub(super) parts: Vec<ScorePart>,
@@ -32,7 +32,7 @@ pub(super) enum Shape {
 }
 
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) struct Found {
+pub(super) struct UnitSource {
     /// The index of the strategy among those that ran.
     pub(super) strategy: usize,
     /// The rank in that strategy's list, from 1.

@@ -5,7 +5,7 @@ use super::parse;
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Query {
     pub text: String,
-    /// What is looked for, the most telling first. Each text is there once.
+    /// The most specific term first, without duplicates.
     pub terms: Vec<Term>,
 }
 
@@ -13,13 +13,13 @@ pub struct Query {
 pub struct Term {
     pub text: String,
     pub kind: TermKind,
-    /// The words that it is made of, in small letters: `ParseConfig` is `parse` and `config`.
+    /// Its words, in lower case: `ParseConfig` is `parse` and `config`.
     pub parts: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum TermKind {
-    /// Between quotes: to be found as it stands.
+    /// Quoted: searched for literally.
     Quoted,
     /// The name of something in code: it has capitals inside, `_`, `::`, `.` or a call's brackets.
     Identifier,
@@ -28,7 +28,7 @@ pub enum TermKind {
 }
 
 impl Query {
-    /// Takes a question apart. Any text will do.
+    /// Parses any text.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         Self {
@@ -39,7 +39,7 @@ impl Query {
 }
 
 impl Term {
-    /// What a path says: the path itself, and the line in it. `src/a.rs:12:5` is `src/a.rs` and 12.
+    /// The path and its line: `src/a.rs:12:5` is `src/a.rs` and 12.
     pub(crate) fn place(&self) -> (&str, Option<u32>) {
         match self.text.split_once(':') {
             Some((path, rest)) if self.kind == TermKind::Path => {

@@ -16,7 +16,7 @@ pub(super) struct Errand<'a> {
     pub(super) arguments: Vec<OsString>,
     pub(super) directory: &'a Path,
     pub(super) environment: BTreeMap<OsString, OsString>,
-    /// Whose it is, and why it runs; both for people.
+    /// The owner and the reason that are shown to people.
     pub(super) owner: String,
     pub(super) reason: String,
     pub(super) input: Vec<u8>,
@@ -24,11 +24,11 @@ pub(super) struct Errand<'a> {
     pub(super) output_limit: usize,
 }
 
-/// What came of it. Nothing of the child runs any more.
+/// The result. All processes of the command have ended.
 #[derive(Debug)]
 pub(super) struct Run {
     pub(super) output: Vec<u8>,
-    /// The last of what it said on its standard error.
+    /// The end of its standard error.
     pub(super) said: String,
     pub(super) stopped: Stopped,
 }
@@ -41,9 +41,9 @@ pub(super) enum Stopped {
     Cancelled,
 }
 
-/// Runs a command to its end, or ends it and everything that it has started.
+/// Runs a command to its end, or kills it and everything that it started.
 ///
-/// *Cancel safety*: dropped half-way, it is stopped in the background.
+/// *Cancel safety*: if dropped, the command is stopped in the background.
 pub(super) async fn run(
     processes: &Processes,
     errand: Errand<'_>,
@@ -70,7 +70,7 @@ pub(super) async fn run(
     })
 }
 
-/// Writes and reads at once, since whoever is asked may answer before it has read all.
+/// Writes and reads concurrently, because the command may answer before it has read everything.
 async fn talk(child: &Child, input: &[u8], limit: usize, output: &mut Vec<u8>) -> Stopped {
     let writing = async {
         if let Some(mut pipe) = child.stdin() {

@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
-use kernel::Scope;
-
 use super::keyword::Time;
 use crate::index::{FileId, Key, Snapshot};
 use crate::outline::{Language, Outline, outline};
@@ -13,10 +11,9 @@ use crate::path::TreePath;
 use crate::query::parts_of;
 use crate::strategy::Ground;
 
-/// The most files beside the index that are taken apart for one question. An index that keeps up leaves a handful; what is
-/// more is not looked into, the last in the order of the paths first.
+/// The most files outside the index that are parsed for one question. An index that keeps up leaves a handful.
 const BESIDE_LIMIT: usize = 512;
-/// How much of the time, in hundredths, may go by with that.
+/// The percentage of the time that may be used for that.
 const BESIDE_PERCENT: u32 = 50;
 
 pub(super) trait NameIndex {
@@ -77,7 +74,7 @@ impl NameIndex for Snapshot {
     }
 }
 
-/// A file with names. Only of use together with the [`Names`] that it is from.
+/// A file in [`Names`]. It is valid only together with them.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub(super) enum Node {
     Indexed(FileId),
@@ -87,28 +84,24 @@ pub(super) enum Node {
 pub(super) struct Names<'from, I> {
     index: Option<&'from I>,
     beside: Vec<(TreePath, Arc<Outline>)>,
-    /// By what the files beside the index are found.
+    /// Keys of the files outside the index.
     keys: BTreeMap<Key, Vec<Node>>,
-    /// What the index must not be asked about, in order.
+    /// Files whose index entries are stale, sorted.
     hidden: Vec<FileId>,
     files: usize,
 }
 
 impl<'from, I: NameIndex> Names<'from, I> {
-    /// What an index knows, and the outlines of the files beside it as they are in the view.
-    pub(super) fn indexed(
-        index: &'from I,
-        ground: &Ground,
-        (scope, time): (&Scope, &Time),
-    ) -> Names<'from, I> {
+    /// The names of an index, and the outlines of the files outside it as they are in the view.
+    pub(super) fn indexed(index: &'from I, ground: &Ground, time: Time<'_>) -> Names<'from, I> {
         let known = ground.beside_index.iter().filter(|path| Language::is_known(path));
         let mut beside = Vec::new();
         for path in known.take(BESIDE_LIMIT) {
-            if scope.is_cancelled() || time.is_used(BESIDE_PERCENT) {
+            if time.is_over(BESIDE_PERCENT) {
                 break;
             }
             let text = ground.view.read(path).ok();
-            if let Some(found) = text.and_then(|text| outline(path, &text, scope)) {
+            if let Some(found) = text.and_then(|text| outline(path, &text, time.scope)) {
                 beside.push((path.clone(), Arc::new(found)));
             }
         }
@@ -123,7 +116,7 @@ impl<'from, I: NameIndex> Names<'from, I> {
         }
     }
 
-    /// Files that were found without an index, among so many.
+    /// Files that were found without an index, out of `files`.
     pub(super) fn alone(mut beside: Vec<(TreePath, Arc<Outline>)>, files: usize) -> Self {
         beside.sort_by(|(one, _), (other, _)| one.cmp(other));
         let mut keys: BTreeMap<Key, Vec<Node>> = BTreeMap::new();
@@ -159,7 +152,7 @@ impl<'from, I: NameIndex> Names<'from, I> {
         }
     }
 
-    /// How many bytes a file has; few for one beside the index, which was read already.
+    /// The size of a file; small for one outside the index, which was read already.
     pub(super) fn bytes(&self, node: Node) -> u64 {
         match (node, self.index) {
             (Node::Indexed(file), Some(index)) => index.bytes(file),

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use context::{
     Answer, BUILT_IN_STRATEGIES, ContextError, ContextSettings, Contexts, ContextsOptions, DiskView,
-    ForCommands, IndexState, NoChanges, NoLanguageServers, Outcome, Ports, Request, StrategyName, TreePath,
+    ForCommands, IndexState, NoChanges, NoLanguageServers, Ports, Request, StrategyName, StrategyOutcome,
+    TreePath,
 };
 use eventlog::{Log, SqliteOptions};
 use kernel::{
@@ -147,7 +148,7 @@ fn paths(answer: &Answer) -> Vec<&str> {
         .collect()
 }
 
-fn outcome<'a>(answer: &'a Answer, strategy: &str) -> &'a Outcome {
+fn outcome<'a>(answer: &'a Answer, strategy: &str) -> &'a StrategyOutcome {
     let report = answer
         .strategies
         .iter()
@@ -167,7 +168,7 @@ async fn the_definition_is_found_first_with_and_without_an_index_and_changes_are
     assert!(paths(&without).contains(&"src/harbour.rs"));
     assert!(matches!(
         outcome(&without, "repo-map"),
-        Outcome::NotApplicable { .. }
+        StrategyOutcome::NotApplicable { .. }
     ));
 
     kit.indexed().await;
@@ -175,7 +176,7 @@ async fn the_definition_is_found_first_with_and_without_an_index_and_changes_are
     assert_eq!(paths(&with)[0], "src/lighthouse.rs", "{with:#?}");
     assert!(paths(&with).contains(&"src/harbour.rs"));
     assert!(
-        matches!(outcome(&with, "repo-map"), Outcome::Ran { .. }),
+        matches!(outcome(&with, "repo-map"), StrategyOutcome::Ran { .. }),
         "{with:#?}"
     );
     assert_eq!(kit.contexts.indexes()[0].files, 3);

@@ -92,7 +92,8 @@ impl Logins {
     pub(crate) fn redeem(
         &self,
         shown: &str,
-        (now, today): (Instant, SystemTime),
+        now: Instant,
+        today: SystemTime,
     ) -> Result<Option<Secret>, getrandom::Error> {
         let nonce = Secret::generate()?;
         let mut tables = self.lock();
@@ -184,7 +185,7 @@ mod tests {
 
     fn open(logins: &Logins, now: Instant) -> Secret {
         let code = logins.make_code(now).unwrap();
-        let cookie = logins.redeem(code.reveal(), (now, SystemTime::now()));
+        let cookie = logins.redeem(code.reveal(), now, SystemTime::now());
         cookie.unwrap().unwrap()
     }
 
@@ -203,7 +204,7 @@ mod tests {
         ] {
             let logins = logins();
             let code = logins.make_code(start).unwrap();
-            let redeem = |wait: &Duration| logins.redeem(code.reveal(), (start + *wait, today));
+            let redeem = |wait: &Duration| logins.redeem(code.reveal(), start + *wait, today);
             let found: Vec<bool> = waits.iter().map(|wait| redeem(wait).unwrap().is_some()).collect();
             assert_eq!(found, expected, "{waits:?}");
         }
@@ -214,7 +215,7 @@ mod tests {
         let (now, today) = (Instant::now(), SystemTime::now());
         let logins = logins();
         let codes: Vec<Secret> = (0..=MAX_CODES).map(|_| logins.make_code(now).unwrap()).collect();
-        let redeem = |code: &Secret| logins.redeem(code.reveal(), (now, today)).unwrap();
+        let redeem = |code: &Secret| logins.redeem(code.reveal(), now, today).unwrap();
         assert!(redeem(&codes[0]).is_none());
         assert!(redeem(&codes[1]).is_some());
 

@@ -19,7 +19,7 @@ pub(crate) enum Ground {
 }
 
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct SearchedTree {
     pub(super) root: PathBuf,
     pub(super) directory: PathBuf,
     pub(super) view: Arc<dyn View>,
@@ -27,7 +27,7 @@ pub(super) struct Found {
 
 impl Ground {
     /// Finds the tree. A plan that is being applied is waited for, until the deadline.
-    pub(super) async fn find(self, plans: &Plans, deadline: Deadline) -> Result<Found, QuestionError> {
+    pub(super) async fn find(self, plans: &Plans, deadline: Deadline) -> Result<SearchedTree, QuestionError> {
         match self {
             Self::Directory(directory) => on_disk(plans, directory).await,
             Self::Plan(plan) => {
@@ -39,7 +39,7 @@ impl Ground {
                     }
                 };
                 let root = sandbox.root().to_owned();
-                Ok(Found {
+                Ok(SearchedTree {
                     directory: root.clone(),
                     root,
                     view: Arc::new(PlanView(sandbox)),
@@ -49,11 +49,11 @@ impl Ground {
     }
 }
 
-async fn on_disk(plans: &Plans, directory: PathBuf) -> Result<Found, QuestionError> {
+async fn on_disk(plans: &Plans, directory: PathBuf) -> Result<SearchedTree, QuestionError> {
     let root = plans.root_of(directory.clone()).await?;
     let looked = blocking(move || {
         must_be_readable(&root)?;
-        Ok(Found {
+        Ok(SearchedTree {
             directory: directory.canonicalize().unwrap_or(directory),
             view: Arc::new(DiskView::new(root.clone())),
             root,

@@ -13,7 +13,7 @@ use kernel::{Clock, Deadline, Scope};
 use plans::{PlanError, Plans};
 use sessions::permissions::Readable;
 
-use super::ground::{Found, Ground, blocking};
+use super::ground::{Ground, SearchedTree, blocking};
 use super::shown::Shown;
 use super::{focus, wire};
 use crate::metrics::ContextMetrics;
@@ -102,7 +102,7 @@ impl ContextService {
         let patience = question.patience.unwrap_or(settings.patience);
         let deadline = Deadline::after(&self.clock, patience);
         let found = question.ground.find(&self.plans, deadline.clone()).await?;
-        let Found {
+        let SearchedTree {
             root,
             directory,
             view,

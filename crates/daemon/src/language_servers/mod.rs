@@ -7,27 +7,31 @@ mod for_context;
 pub(crate) mod problems;
 mod questions;
 mod servers;
-mod start;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use kernel::{Cause, Clock, Deadline, Scope};
-use lsp::{Answered, AskError, Detail, ExpectedProcess, Languages, ServerView};
+use lsp::{
+    Answered, AskError, ConfigHash, Detail, DocumentSettings, Environment, ExpectedProcess, Languages,
+    LanguagesOptions, LifecycleSettings, QueryLimits, Registry, RegistrySettings, ServerView,
+};
+use process::{Processes, Tasks};
 use protocol::{
     ConfigNote, ErrorCode, LspConfig, RawAnswer, RawRequest, Server, ServerHealth, ServerLog, StartServer,
     TrustConfig, Trusted,
 };
 
 use crate::durable::TrustedConfigs;
+use crate::home::Home;
 use crate::http::Problem;
+use crate::options::LanguageOptions;
 
 pub(crate) use answers::{
     calls, code_actions, completions, diagnostics, edit, hover, locations, signatures, symbols,
 };
 pub(crate) use questions::Verb;
-pub(crate) use start::start;
 
 use problems::to_problem;
 
@@ -42,6 +46,40 @@ pub(crate) struct LanguageServers {
     languages: Languages,
     trusted: TrustedConfigs,
     clock: Arc<dyn Clock>,
+}
+
+/// A service without servers.
+pub(crate) fn start(
+    home: &Home,
+    options: LanguageOptions,
+    processes: &Processes,
+    trusted: &TrustedConfigs,
+    scratch: &Path,
+    tasks: &Tasks,
+    clock: &Arc<dyn Clock>,
+) -> LanguageServers {
+    let settings = RegistrySettings {
+        environment: Environment::new(options.environment),
+        user_configuration: options.configuration,
+        data_directory: home.language_server_data(),
+    };
+    let known = trusted.clone();
+    let trust = move |hash: &ConfigHash| known.contains(&hash.to_string());
+    let languages = Languages::new(LanguagesOptions {
+        registry: Registry::new(settings, Arc::new(trust)),
+        processes: processes.clone(),
+        tasks: tasks.clone(),
+        clock: Arc::clone(clock),
+        scratch: scratch.to_owned(),
+        lifecycle: LifecycleSettings::default(),
+        documents: DocumentSettings::default(),
+        limits: QueryLimits::default(),
+    });
+    LanguageServers {
+        languages,
+        trusted: trusted.clone(),
+        clock: Arc::clone(clock),
+    }
 }
 
 impl LanguageServers {

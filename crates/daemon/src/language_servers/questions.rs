@@ -6,11 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use lsp::{
-    Ask, At, CallDirection, Declarations, Environment, Indentation, Position, Query, Range, WhenIndexing,
-    WhenStarting,
-};
-use protocol::{CodeQuery, ErrorCode, SEARCH_VARIABLES};
+use lsp::{Ask, At, Declarations, Environment, Indentation, Query, WhenIndexing, WhenStarting};
+use protocol::{CodeQuery, ErrorCode, Position, Range, SEARCH_VARIABLES};
 
 use crate::http::Problem;
 
@@ -94,10 +91,7 @@ pub(super) fn read(verb: Verb, query: CodeQuery) -> Result<Ask, Problem> {
         },
         Verb::Calls => Query::Calls {
             at: at()?,
-            direction: match query.direction.unwrap_or_default() {
-                protocol::CallDirection::Incoming => CallDirection::Incoming,
-                protocol::CallDirection::Outgoing => CallDirection::Outgoing,
-            },
+            direction: query.direction.unwrap_or_default(),
         },
     };
     Ok(Ask {

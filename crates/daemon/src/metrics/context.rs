@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use context::{Answer, IndexInfo, IndexState, Outcome};
+use context::{Answer, IndexInfo, IndexState, StrategyOutcome};
 use kernel::Clock;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric};
 use prometheus_client::metrics::MetricType;
@@ -116,15 +116,15 @@ impl Drop for Counted {
     }
 }
 
-fn name_of(outcome: &Outcome) -> &'static str {
+fn name_of(outcome: &StrategyOutcome) -> &'static str {
     match outcome {
-        Outcome::Ran { .. } => "ran",
-        Outcome::NotApplicable { .. } => "not_applicable",
-        Outcome::TimedOut { .. } => "timed_out",
-        Outcome::OutOfTime => "out_of_time",
-        Outcome::Open { .. } => "open",
-        Outcome::Failed { .. } => "failed",
-        Outcome::LeftOut => "left_out",
+        StrategyOutcome::Ran { .. } => "ran",
+        StrategyOutcome::NotApplicable { .. } => "not_applicable",
+        StrategyOutcome::TimedOut { .. } => "timed_out",
+        StrategyOutcome::OutOfTime => "out_of_time",
+        StrategyOutcome::Open { .. } => "open",
+        StrategyOutcome::Failed { .. } => "failed",
+        StrategyOutcome::LeftOut => "left_out",
     }
 }
 
@@ -214,7 +214,7 @@ mod tests {
             budget_tokens: 0,
             strategies: vec![StrategyReport {
                 strategy: StrategyName::new("recent"),
-                outcome: Outcome::OutOfTime,
+                outcome: StrategyOutcome::OutOfTime,
                 took: Duration::ZERO,
             }],
             left_out: Vec::new(),

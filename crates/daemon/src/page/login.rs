@@ -58,7 +58,7 @@ pub(super) async fn open(
     }
     let cookie = app
         .logins
-        .redeem(&code, (app.clock.now(), SystemTime::now()))
+        .redeem(&code, app.clock.now(), SystemTime::now())
         .map_err(|error| Problem::internal(error).into_response())?;
     match cookie {
         Some(secret) => {
@@ -93,7 +93,7 @@ impl Visitor {
         let logins = Logins::new(&Secret::generate().unwrap());
         let (now, today) = (std::time::Instant::now(), SystemTime::now());
         let code = logins.make_code(now).unwrap();
-        let cookie = logins.redeem(code.reveal(), (now, today)).unwrap().unwrap();
+        let cookie = logins.redeem(code.reveal(), now, today).unwrap().unwrap();
         Self {
             login: logins.find(cookie.reveal(), today).unwrap(),
             needs: Arc::default(),

@@ -1,4 +1,4 @@
-//! A connection whose peer must read. One that asks and never reads would otherwise hold its place for ever.
+//! Bounds how long a peer may refuse to read. Otherwise it could hold its permit forever.
 
 use std::io;
 use std::pin::Pin;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use kernel::{Clock, Deadline, WaitForDeadline};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// How long a peer may leave us waiting until it reads on.
+/// How long a write waits for the peer to read.
 pub(super) const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A stream on which a write that is not taken for [`WRITE_TIMEOUT`] fails.

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::wire::{EncodeError, Unnumbered};
 
-/// A request on its way; see [`Client::request`](super::Client::request).
+/// A pending request; see [`Client::request`](super::Client::request).
 #[derive(Debug)]
 #[must_use = "a request that is dropped is cancelled"]
 pub struct Request {
@@ -114,7 +114,7 @@ impl Drop for Waiting {
     }
 }
 
-/// Cancel safety: dropping it gives the request up, and the server is told.
+/// Cancel safety: dropping it abandons the request and tells the server.
 impl Future for Request {
     type Output = Result<Reply, RequestError>;
 
@@ -129,14 +129,14 @@ impl Future for Request {
     }
 }
 
-/// A notification on its way; see [`Client::notify`](super::Client::notify).
+/// A notification that is being sent; see [`Client::notify`](super::Client::notify).
 #[derive(Debug)]
 #[must_use = "a notification that is dropped may be taken back"]
 pub struct Notice {
     progress: Progress<AtTheDoor>,
 }
 
-/// The wait for all earlier messages; see [`Client::flush`](super::Client::flush).
+/// Waits for all earlier messages; see [`Client::flush`](super::Client::flush).
 #[derive(Debug)]
 #[must_use = "a flush waits for nothing unless it is polled"]
 pub struct Flush {
@@ -219,7 +219,6 @@ impl AtTheDoor {
         Poll::Ready(Err(timeout(Arc::clone(&self.method), waited)))
     }
 
-    /// Nobody will tell any more, and that is so because the client was closed.
     fn closed(&self) -> Result<(), RequestError> {
         match self.shared.lock().closed() {
             Some(reason) => Err(RequestError::Closed {
@@ -249,7 +248,7 @@ impl Progress<AtTheDoor> {
     }
 }
 
-/// Cancel safety: dropping it takes the notification back if it has not been accepted.
+/// Cancel safety: dropping it withdraws the notification if it has not been accepted.
 impl Future for Notice {
     type Output = Result<(), RequestError>;
 

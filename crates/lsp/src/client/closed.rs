@@ -4,7 +4,7 @@ use std::{io, time::Duration};
 
 use crate::wire::{FrameError, MessageError};
 
-/// The end of a connection. The first reason counts.
+/// Why a connection ended. The first reason counts.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum Closed {
     #[error("the server closed the connection")]
@@ -21,14 +21,14 @@ pub enum Closed {
     Asked(String),
 }
 
-/// What a server did that the protocol does not allow.
+/// How a server violated the protocol.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum ProtocolError {
     #[error(transparent)]
     Frame(#[from] FrameError),
     #[error(transparent)]
     Message(#[from] MessageError),
-    /// A message over the limit that answers no request, as far as can be told.
+    /// An oversized message that can't be matched to a request.
     #[error("a message of {length} bytes is too long, and it cannot be told what it is")]
     Oversized { length: u64 },
     #[error("{count} answers in a row were to requests that nobody made")]

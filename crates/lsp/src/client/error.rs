@@ -12,15 +12,15 @@ use crate::wire::{EncodeError, ResponseError, error_code};
 pub enum RequestError {
     #[error(transparent)]
     Response(#[from] ResponseError),
-    /// There was no answer before the deadline. The server has been told to give up.
+    /// There was no answer before the deadline. The request was cancelled in the server.
     #[error("no answer to {method} within {} ms", waited.as_millis())]
     Timeout { method: Arc<str>, waited: Duration },
-    /// The caller's scope was cancelled. The server has been told to give up.
+    /// The caller's scope was cancelled, and so was the request in the server.
     #[error("the request was cancelled by {cause}")]
     Cancelled { cause: Arc<Cause> },
     #[error("{reason}")]
     Closed { reason: Arc<Closed> },
-    /// The answer was too long to be kept. The connection goes on.
+    /// The answer was too long. The connection stays open.
     #[error("the answer has {bytes} bytes, which is more than is kept")]
     Oversized { bytes: u64 },
     #[error("{limit} calls are waiting for this server")]
@@ -30,8 +30,8 @@ pub enum RequestError {
 }
 
 impl RequestError {
-    /// Whether the server said that the same request may succeed if it is sent again: the document changed, or the
-    /// server gave up by itself.
+    /// Whether the server says that the request may succeed if it is sent again: the document changed, or the server
+    /// cancelled it.
     pub fn may_be_sent_again(&self) -> bool {
         matches!(
             self,

@@ -11,14 +11,13 @@ use super::{
 };
 use crate::wire::{Connection, Unnumbered};
 
-/// A client of one language server. Clones are the same client; when the last one is dropped, the connection is
-/// closed.
+/// A client of one language server. Clones share the connection; dropping the last one closes it.
 #[derive(Clone, Debug)]
 pub struct Client {
     handle: Arc<Handle>,
 }
 
-/// Closes the client when the last handle goes. The tasks hold what is shared, and not this.
+/// Closes the client when the last handle is dropped. The tasks hold the shared state, but not this.
 #[derive(Debug)]
 struct Handle {
     shared: Arc<ClientShared>,
@@ -32,7 +31,7 @@ impl Drop for Handle {
 }
 
 impl Client {
-    /// Starts to speak to a server. What it says by itself goes to `incoming`.
+    /// Starts the connection. What the server sends unasked goes to `incoming`.
     pub fn start(
         connection: Connection,
         settings: ClientSettings,
@@ -51,12 +50,12 @@ impl Client {
         }
     }
 
-    /// Asks the server something. Parameters of `()` or `None` are left out.
+    /// Sends a request. Parameters of `()` or `None` are left out.
     ///
-    /// The request is queued by this call, not by the first poll: the order of calls is the order on the wire. It ends
-    /// with the answer, at the deadline, with the scope, or with the connection, whichever is first.
+    /// The request is queued by this call, not by the first poll, so the order of calls is the order on the wire. It
+    /// ends with the answer, at the deadline, with the scope, or with the connection, whichever comes first.
     ///
-    /// *Cancel safety*: dropping the future gives the request up, and the server is told.
+    /// *Cancel safety*: dropping the future abandons the request and tells the server.
     pub fn request<P: Serialize + ?Sized>(
         &self,
         method: &str,
@@ -68,12 +67,12 @@ impl Client {
         Request::start(&self.handle.shared, method, message, deadline, scope)
     }
 
-    /// Tells the server something. Parameters of `()` or `None` are left out.
+    /// Sends a notification. Parameters of `()` or `None` are left out.
     ///
-    /// It takes its place in the order of calls at once, like a request. The future ends when the message has been
-    /// accepted, which only takes time if the server does not read.
+    /// Like a request, it takes its place in the order at once. The future ends when the message has been accepted,
+    /// which only takes time if the server does not read.
     ///
-    /// *Cancel safety*: dropping the future takes the message back if it has not been accepted.
+    /// *Cancel safety*: dropping the future withdraws the message if it has not been accepted.
     pub fn notify<P: Serialize + ?Sized>(&self, method: &str, params: &P, deadline: &Deadline) -> Notice {
         let message = Unnumbered::new(method, params);
         Notice::start(&self.handle.shared, method, message, deadline)
@@ -86,19 +85,18 @@ impl Client {
         Flush::start(&self.handle.shared, deadline)
     }
 
-    /// Waits until the connection is over, and says why it is.
+    /// Waits until the connection has ended, and returns why.
     ///
     /// *Cancel safety*: may be dropped at any time.
     pub async fn closed(&self) -> Arc<Closed> {
         self.handle.shared.closed().await
     }
 
-    /// Why the connection is over, if it is.
     pub fn why_closed(&self) -> Option<Arc<Closed>> {
         self.handle.shared.lock().closed().cloned()
     }
 
-    /// Closes the connection at once; what is queued is not written. Pending requests get the reason.
+    /// Closes the connection at once. Queued messages are dropped; pending requests get the reason.
     pub fn close(&self, reason: impl Into<String>) {
         self.handle.shared.close(Closed::Asked(reason.into()));
     }

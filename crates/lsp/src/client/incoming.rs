@@ -4,13 +4,13 @@ use serde_json::value::RawValue;
 
 use crate::wire::ResponseError;
 
-/// Takes what a server sends without being asked, in the order in which it came.
+/// Receives what a server sends unasked, in order.
 ///
-/// The calls are made by the task that reads: they must not block, and while one runs nothing else is read.
+/// The task that reads makes the calls: they must not block, and nothing else is read while one runs.
 pub trait Incoming: Send + Sync + 'static {
     fn notification(&self, method: &str, params: Option<&RawValue>);
 
-    /// The server asks something. Unknown methods are answered with
+    /// A request of the server. Answer unknown methods with
     /// [`ResponseError::method_not_found`](crate::ResponseError::method_not_found).
     fn request(&self, method: &str, params: Option<&RawValue>) -> Result<serde_json::Value, ResponseError>;
 }

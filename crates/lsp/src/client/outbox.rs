@@ -11,29 +11,29 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 
-/// How many messages are accepted ahead of a write: more than a burst of edits, little enough that a caller soon
-/// notices a server that does not read. When it is full, callers wait at the door until their own deadline.
+/// How many messages are accepted ahead of a write: more than a burst of edits, and few enough that a caller soon
+/// notices a server that does not read. When it is full, callers wait until their own deadline.
 pub(super) const ACCEPTED_MESSAGES: usize = 256;
 
-/// How many bytes are accepted ahead of a write. A single message may be larger, and then goes alone.
+/// How many bytes are accepted ahead of a write. A single message may be larger; it is then sent alone.
 pub(super) const ACCEPTED_BYTES: usize = 4 * 1024 * 1024;
 
-/// How many messages may stand at the door. When it is full, the call is refused.
+/// How many messages may wait to be accepted. When it is full, the call is refused.
 pub(super) const MAX_AT_THE_DOOR: usize = 8192;
 
-/// How many answers to the server may be unsent. A server that asks so much without reading an answer is flooding us;
-/// when it is full, the client is closed.
+/// How many answers to the server may be unsent. A server that sends so many requests without reading an answer is
+/// flooding us, and the client is closed.
 pub(super) const MAX_UNSENT_ANSWERS: usize = 1024;
 
-/// How many cancellations may be unsent: as many as requests may be pending. When it is full, they are left out; the
-/// server does not read them anyway.
+/// How many cancellations may be unsent: as many as requests may be pending. Further ones are dropped; the server
+/// does not read them anyway.
 const MAX_UNSENT_CANCELS: usize = super::pending::MAX_PENDING;
 
 /// The place of a message. A later message has a greater one.
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) struct Ticket(u64);
 
-/// What kind of message it is, which decides what happens when there are too many of them.
+/// The kind of a message decides what happens when there are too many of them.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Kind {
     Call,
@@ -106,12 +106,12 @@ impl<N> Outbox<N> {
         self.entries.len() - self.accepted >= MAX_AT_THE_DOOR
     }
 
-    /// Queues a request. Nobody is told: its caller waits for the answer.
+    /// Queues a request. Its caller waits for the answer, so nobody is notified.
     pub(super) fn push_request(&mut self, bytes: Bytes) -> Ticket {
         self.push(bytes, Kind::Call, Tell::Nobody)
     }
 
-    /// Queues a notification. If it has to stand at the door, `notify` is told once it is accepted.
+    /// Queues a notification. If it can't be accepted yet, `notify` is told once it is.
     pub(super) fn push_notification(&mut self, bytes: Bytes, notify: N) -> (Ticket, Admission) {
         let ticket = self.push(bytes, Kind::Call, Tell::WhenAccepted(notify));
         let admission = if self.accepted == self.entries.len() {
@@ -122,7 +122,7 @@ impl<N> Outbox<N> {
         (ticket, admission)
     }
 
-    /// Queues nothing, but `notify` is told once everything before it has been written.
+    /// Queues a mark: `notify` is told once everything before it has been written.
     pub(super) fn push_mark(&mut self, notify: N) -> Ticket {
         self.push(Bytes::new(), Kind::Call, Tell::WhenWritten(notify))
     }
@@ -158,7 +158,7 @@ impl<N> Outbox<N> {
         ticket
     }
 
-    /// Takes a message back, if it is still here.
+    /// Withdraws a message, if it is still queued.
     pub(super) fn take_back(&mut self, ticket: Ticket) -> Result<Vec<N>, NotHere> {
         let at = self.entries.binary_search_by_key(&ticket, |entry| entry.ticket);
         let entry = at.ok().and_then(|at| Some((at, self.entries.remove(at)?)));
@@ -230,7 +230,7 @@ impl<N> Outbox<N> {
     }
 }
 
-/// A message is not in the queue: it has been taken out to be written, or taken back.
+/// A message is no longer queued: it is being written, or was withdrawn.
 #[derive(Debug, Eq, PartialEq)]
 pub(super) struct NotHere;
 

@@ -6,16 +6,16 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::outbox::Ticket;
 
-/// How many requests may wait at once. A busy session has dozens; thousands mean that the server hangs or that a
-/// caller runs wild. When it is full, a request is refused.
+/// How many requests may be pending. A busy session has dozens; thousands mean that the server hangs or that a caller
+/// runs wild. Further requests are refused.
 pub(super) const MAX_PENDING: usize = 4096;
 
-/// How many given-up requests are remembered one by one, to know their late answers. When it is full, the oldest
-/// are remembered by 'older than': a wrong answer to one of those passes for a late one, which does no harm.
+/// How many abandoned requests are remembered, to recognize their late answers. Of older ones only the highest id is
+/// kept: a wrong answer to one of those passes for a late one, which does no harm.
 const MAX_GIVEN_UP: usize = 4096;
 
-/// How many answers to requests that nobody made may come in a row. A server that answers twice now and then is
-/// tolerable; one that goes on has lost count, and whatever it answers cannot be trusted.
+/// How many answers with unknown ids may come in a row. A server that answers twice now and then is tolerable; one
+/// that keeps doing so has lost count, and its answers can't be trusted.
 pub(super) const MAX_UNKNOWN_IN_A_ROW: u32 = 1000;
 
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub(super) struct Pending<S> {
     next_id: i64,
     waiting: HashMap<i64, Waiting<S>>,
     given_up: BTreeSet<i64>,
-    /// Requests up to this one may have been given up and forgotten.
+    /// Requests up to this id may have been abandoned and forgotten.
     forgotten_up_to: i64,
     unknown_in_a_row: u32,
 }
@@ -38,7 +38,7 @@ struct Waiting<S> {
 pub(super) enum Addressee<S> {
     Waiting(S),
     GivenUp,
-    /// Nobody ever asked, or it has been answered already; the n-th of that kind in a row.
+    /// Unknown, or answered already; this is the n-th in a row.
     Unknown {
         in_a_row: u32,
     },
@@ -91,13 +91,13 @@ impl<S> Pending<S> {
         }
     }
 
-    /// Takes a request out that nobody waits for any more; `None` if it is not in.
+    /// Removes a request that nobody waits for any more; `None` if it isn't pending.
     pub(super) fn remove(&mut self, id: i64) -> Option<(Ticket, S)> {
         let waiting = self.waiting.remove(&id)?;
         Some((waiting.ticket, waiting.answer))
     }
 
-    /// Remembers that a request was given up which the server may still answer.
+    /// Remembers an abandoned request that the server may still answer.
     pub(super) fn remember_given_up(&mut self, id: i64) {
         self.given_up.insert(id);
         if self.given_up.len() > MAX_GIVEN_UP

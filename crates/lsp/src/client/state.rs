@@ -21,7 +21,7 @@ pub struct Counters {
     /// Requests that were answered, with a result or an error.
     pub answered: u64,
     pub timed_out: u64,
-    /// Requests that were cancelled, or whose caller went away.
+    /// Requests that were cancelled or dropped.
     pub cancelled: u64,
     /// Answers that were too long to be kept.
     pub oversized: u64,
@@ -72,9 +72,9 @@ pub(super) enum GivenUp {
 /// What is left to do after a request was given up.
 #[derive(Debug, Eq, PartialEq)]
 pub(super) enum Aftermath<N> {
-    /// It never went out. These messages have been accepted in its place.
+    /// It was never sent. These messages have been accepted in its place.
     Unsent { admitted: Vec<N> },
-    /// The server may have it and should be told.
+    /// The server may have it, and should be told.
     TellServer,
 }
 
@@ -86,7 +86,7 @@ pub(super) struct State<A, N> {
     outbox: Outbox<N>,
 }
 
-/// What closing leaves to do: these are to be let go of, outside the lock.
+/// What is left to release after closing, outside the lock.
 #[derive(Debug)]
 pub(super) struct Remains<A, N> {
     pub(super) answers: Vec<A>,
@@ -117,7 +117,7 @@ impl<A, N> State<A, N> {
         self.outbox.len()
     }
 
-    /// Enters and queues a request in one step (invariant 1 of the module), and says which id it got.
+    /// Registers and queues a request in one step (invariant 1 of the module), and returns its id.
     pub(super) fn request(&mut self, message: Unnumbered, answer: A) -> Result<i64, Refused> {
         self.admits_calls()?;
         if self.pending.is_full() {
@@ -136,7 +136,6 @@ impl<A, N> State<A, N> {
         Ok(self.outbox.push_notification(message, notify))
     }
 
-    /// Queues a mark; `notify` is told when it is reached.
     pub(super) fn mark(&mut self, notify: N) -> Result<Ticket, Refused> {
         self.admits_calls()?;
         Ok(self.outbox.push_mark(notify))
@@ -152,7 +151,7 @@ impl<A, N> State<A, N> {
         }
     }
 
-    /// Takes a notification or a mark back whose caller has gone; one that was accepted goes out all the same.
+    /// Withdraws the notification or mark of a caller that has gone. One that was accepted is sent all the same.
     pub(super) fn leave_door(&mut self, ticket: Ticket) -> Option<Vec<N>> {
         if !self.outbox.is_at_the_door(ticket) {
             return None;
@@ -160,7 +159,7 @@ impl<A, N> State<A, N> {
         self.outbox.take_back(ticket).ok()
     }
 
-    /// Gives a request up, if it is still pending: if it has not been answered and the client is open.
+    /// Abandons a request, if it is still pending.
     pub(super) fn give_up(&mut self, id: i64, why: GivenUp) -> Option<(A, Aftermath<N>)> {
         let (ticket, answer) = self.pending.remove(id)?;
         match why {
@@ -193,7 +192,7 @@ impl<A, N> State<A, N> {
         })
     }
 
-    /// Finds out whom an answer is for; nobody is an answer too, until it happens too often.
+    /// Finds the request that an answer is for. Unknown ids are tolerated until there are too many.
     pub(super) fn answered(&mut self, id: Option<&MessageId>) -> Result<Option<A>, Closed> {
         let number = match id {
             Some(MessageId::Number(number)) => Some(*number),
@@ -222,7 +221,6 @@ impl<A, N> State<A, N> {
         self.outbox.take(most)
     }
 
-    /// Closes, unless it is closed already.
     pub(super) fn close(&mut self, reason: &Arc<Closed>) -> Option<Remains<A, N>> {
         if self.closed.is_some() {
             return None;

@@ -30,7 +30,7 @@ pub enum DocumentMessage {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum TextIs {
     New,
-    /// It has not: the server shall look at the document again, since something around it has changed.
+    /// The text is the same: the server should look at the document again, because something else has changed.
     TheSame,
 }
 
@@ -45,7 +45,7 @@ impl DocumentMessage {
     }
 }
 
-/// A message to be sent to one generation of a server. It serializes as the parameters.
+/// A message for one generation of a server. It serializes as its parameters.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Outgoing {
     pub path: Arc<Path>,
@@ -58,7 +58,7 @@ impl Outgoing {
         self.message.method()
     }
 
-    /// The version that the server has from this message on, if it makes a new one known.
+    /// The version that this message makes known, if any.
     pub fn version(&self) -> Option<i32> {
         match &self.message {
             DocumentMessage::DidOpen { version, .. } | DocumentMessage::DidChange { version, .. } => {

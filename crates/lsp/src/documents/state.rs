@@ -20,13 +20,13 @@ use crate::text::{LineIndex, PositionEncoding};
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct DocumentSettings {
-    /// How many documents stay open that nobody holds; the ones used last. 64 is what people have open in an editor,
-    /// and little memory for a server.
+    /// How many documents stay open that nobody holds, the most recently used. 64 is what people have open in an
+    /// editor, and little memory for a server.
     pub warm: usize,
     pub warm_for: Duration,
-    /// How many may be held at once. One more is refused.
+    /// How many may be held at once. Further ones are refused.
     pub max_held: usize,
-    /// How large one may be. A larger one is refused.
+    /// How large a document may be. Larger ones are refused.
     pub max_bytes: usize,
 }
 
@@ -56,7 +56,6 @@ pub struct DocumentCounts {
 pub(super) struct Progress {
     pub(super) generation: Option<Generation>,
     pub(super) newest: u64,
-    /// It and all before it were sent.
     pub(super) sent: u64,
 }
 
@@ -67,11 +66,10 @@ pub(super) enum Delivery {
         version: i32,
         text: LineIndex,
     },
-    /// It will have it once this change was sent.
+    /// It will be, once this change has been sent.
     Waiting {
         change: u64,
     },
-    /// There is no such generation any more, or not yet.
     NotAttached {
         current: Option<Generation>,
     },
@@ -83,13 +81,13 @@ pub(super) struct Book {
     attached: Option<Attached>,
     newest_generation: Option<Generation>,
     documents: BTreeMap<Arc<Path>, Document>,
-    /// Documents that are not what the server was told, those first that are so for longest. A document is here at
-    /// most once, and nothing is here while no generation is attached.
+    /// Documents that the server has to be told about, oldest change first. A document is here at most once, and the
+    /// map is empty while no generation is attached.
     unsent: BTreeMap<u64, Arc<Path>>,
     sending: Option<(u64, Arc<Path>)>,
     newest_change: u64,
     uses: u64,
-    /// No document that was closed had a higher version.
+    /// The highest version of any closed document.
     closed_version: i32,
 }
 
@@ -152,7 +150,7 @@ impl Book {
         counts
     }
 
-    /// Begins to tell a new generation, from the first document on. An older one is refused.
+    /// Attaches a new generation, from the first document on. An older one is refused.
     pub(super) fn attach(
         &mut self,
         generation: Generation,
@@ -174,7 +172,7 @@ impl Book {
         true
     }
 
-    /// That generation is over. A later one may have begun; then this changes nothing.
+    /// Ends a generation. Does nothing if a later one has begun.
     pub(super) fn detach(&mut self, generation: Generation) {
         if self.generation() == Some(generation) {
             self.forget_server();
@@ -227,7 +225,6 @@ impl Book {
         self.sync(path, text, now);
     }
 
-    /// Makes a text known. The same text again is no change.
     pub(super) fn sync(&mut self, path: &Arc<Path>, text: &Arc<str>, now: Instant) {
         self.uses += 1;
         let Some(document) = self.documents.get_mut(path) else {
@@ -270,7 +267,7 @@ impl Book {
         }
     }
 
-    /// Gives a lease back. The last one leaves the document warm, or closes it.
+    /// Returns a lease. After the last one the document stays warm, or is closed.
     pub(super) fn release(&mut self, path: &Path, now: Instant) {
         let Some(document) = self.documents.get_mut(path) else {
             return;
@@ -358,7 +355,7 @@ impl Book {
         }
     }
 
-    /// Puts a document in line if the server has to hear of it, and takes it out if not.
+    /// Queues a document if the server has to be told about it, and removes it otherwise.
     fn mark(&mut self, path: &Arc<Path>) {
         let Some(document) = self.documents.get_mut(path) else {
             return;
@@ -378,7 +375,7 @@ impl Book {
         }
     }
 
-    /// The next message for a generation; it counts as told from now on. The one before it was sent.
+    /// The next message for a generation, which then counts as told. The previous one was sent.
     pub(super) fn next_message(&mut self, generation: Generation) -> Option<Outgoing> {
         let attached = self
             .attached
@@ -435,7 +432,7 @@ fn is_same(left: &Arc<str>, right: &Arc<str>) -> bool {
     Arc::ptr_eq(left, right) || left == right
 }
 
-/// Versions wrap around to 1 after two thousand million changes, since the protocol has no more of them.
+/// Versions wrap around to 1, because the protocol's are 32-bit.
 fn following(version: i32) -> i32 {
     version.checked_add(1).unwrap_or(1)
 }

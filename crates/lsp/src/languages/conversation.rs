@@ -29,7 +29,7 @@ use crate::{
 /// The largest file that is read for an excerpt.
 const EXCERPT_LIMIT_BYTES: u64 = 4 * 1024 * 1024;
 
-/// The largest answer that is read where others wait: to read it takes less than a millisecond.
+/// The largest answer that is read on the runtime's thread: reading it takes less than a millisecond.
 const READ_AT_ONCE_BYTES: usize = 64 * 1024;
 
 pub(super) struct Talk<'a> {
@@ -44,11 +44,11 @@ pub(super) struct Talk<'a> {
 /// Why a question had no answer from this process.
 #[derive(Debug)]
 pub(super) enum Attempt {
-    /// It went away; its successor may be asked.
+    /// It went away; the next process may be asked.
     WentAway,
-    /// It asks to be asked again; if that has been done, this is the error.
+    /// The server wants the question repeated; after the last attempt, this is the error.
     Again(AskError),
-    /// It is of no use to ask again.
+    /// Asking again would not help.
     Failed(AskError),
 }
 
@@ -70,7 +70,7 @@ enum Pushed {
     NotAnyMore((Arc<Path>, i32, LineIndex)),
 }
 
-/// What an answer depends on, owned, so that it can be read on another thread.
+/// Everything an answer depends on, owned, so that it can be read on another thread.
 struct Around {
     server: Arc<str>,
     generation: u64,

@@ -9,7 +9,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-/// Open for reading without waiting for a writer, so that a pipe with the name of a source file cannot hold us up.
+/// Open without waiting for a writer, so that a pipe named like a source file can't block us.
 const NON_BLOCKING: i32 = 0o4000;
 
 /// A file that cannot be read as a text.
@@ -28,11 +28,11 @@ pub enum ReadTextError {
     TooLarge { path: PathBuf, bytes: u64, limit: u64 },
 }
 
-/// A file that was changed so shortly before it was read may change again without another time: the clock of a file
-/// system moves in steps of up to ten milliseconds.
+/// A file that changed so shortly before it was read may change again without a new timestamp: file system clocks
+/// move in steps of up to ten milliseconds.
 const TICK: Duration = Duration::from_millis(20);
 
-/// What tells one state of a file from another without reading it, and whether that can be believed.
+/// Tells two states of a file apart without reading it, and whether that can be trusted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Stamp {
     look: Look,
@@ -42,12 +42,11 @@ pub(crate) struct Stamp {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Trust {
     Settled,
-    /// It may have changed since without looking different.
+    /// It may have changed since without a new timestamp.
     Racing,
 }
 
-/// What a file looks like from the outside. The time of the last change of status cannot be set back by those who set
-/// the time of modification back.
+/// The metadata of a file. The time of the last status change can't be set back, unlike the modification time.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Look {
     device: u64,
@@ -89,7 +88,7 @@ impl Stamp {
     }
 }
 
-/// Reads a text, with the stamp that it had before: a change while it is read makes the stamp differ later. Blocks.
+/// Reads a text, with the stamp that it had before, so that a change during the read makes the stamps differ. Blocks.
 pub(crate) fn read_text(path: &Path, limit: u64) -> Result<(Arc<str>, Stamp), ReadTextError> {
     let failed = |source| ReadTextError::Io {
         path: path.to_owned(),

@@ -27,7 +27,7 @@ pub enum AskError {
     #[error("no language server for `{}` is on this machine", path.display())]
     NotInstalled {
         path: PathBuf,
-        /// The servers that would do, the best one first.
+        /// The servers that could answer, best first.
         missing: Vec<MissingServer>,
         notes: Vec<ConfigNote>,
     },
@@ -42,7 +42,6 @@ pub enum AskError {
     #[error("you saw generation {seen}, and it is {} now", current.status.generation)]
     Moved {
         seen: ServerGeneration,
-        /// The server as it was when the caller was refused.
         current: Box<ServerView>,
     },
     #[error("all servers are being stopped: {0}")]
@@ -57,7 +56,7 @@ pub enum AskError {
     Request { server: Arc<str>, source: RequestError },
     #[error("{server}: {source}")]
     Sent { server: Arc<str>, source: SentError },
-    /// The server went away when the time was over, or during a request that may not be repeated.
+    /// The server went away at the deadline, or during a request that must not be repeated.
     #[error("{server} went away in generation {generation} while it was asked; ask again")]
     WentAway { server: Arc<str>, generation: u64 },
     #[error("nothing can be looked up any more")]

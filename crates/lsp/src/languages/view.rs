@@ -14,22 +14,22 @@ use crate::{
 
 #[derive(Clone, Debug)]
 pub struct ServerView {
-    /// Names it: the name of the server and a short hash of its root.
+    /// The name of the server and a short hash of its root.
     pub id: String,
     pub status: ServerStatus,
-    /// Whether it has read the workspace; none while it is not up.
+    /// Whether it has read the workspace; `None` while it isn't running.
     pub readiness: Option<ReadyState>,
-    /// Its process; none while there is none, or if somebody else keeps it.
+    /// Its process; `None` if it isn't running, or wasn't started by us.
     pub pid: Option<u32>,
     pub rss_bytes: Option<u64>,
-    /// How the last process ended that went away without being asked.
+    /// How the last process ended that wasn't stopped by us.
     pub last_exit: Option<process::Exit>,
     pub documents: DocumentCounts,
     /// Requests that it has not answered.
     pub pending: usize,
     /// Messages that it has not taken.
     pub queued: usize,
-    /// What was done, over all of its processes.
+    /// Totals over all of its processes.
     pub counters: Counters,
 }
 
@@ -42,12 +42,12 @@ pub(super) fn server_id(name: &str, root: &Path) -> String {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Detail {
     Known,
-    /// Also what the process tree has in memory, which takes a look at each of them.
+    /// Also the memory of the process tree, which means a look at each process.
     Memory,
 }
 
 impl Languages {
-    /// All servers that somebody has used, by root and name.
+    /// All servers that were used, by root and name.
     pub fn list(&self, detail: Detail) -> Vec<ServerView> {
         let mut all = self.shared.manager.list();
         all.sort_by(|left, right| {
@@ -65,7 +65,7 @@ impl Languages {
             .ok_or_else(|| unknown(id))
     }
 
-    /// What a server said lately, oldest first.
+    /// The recent output of a server, oldest first.
     pub fn record(&self, id: &str) -> Result<Vec<RecordLine>, AskError> {
         let site = self.site_of(id)?;
         let mut lines = site.record.lines();

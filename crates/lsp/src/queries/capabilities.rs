@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::tsserver::PASS_ON;
 use crate::{documents::DocumentSync, text::PositionEncoding};
 
-/// How many registrations of one server are kept. Servers make some dozens; one that makes more is refused.
+/// How many registrations of one server are kept. Servers make a few dozen; further ones are refused.
 const MAX_REGISTRATIONS: usize = 1024;
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -96,12 +96,11 @@ impl Feature {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum DiagnosticsBy {
     Report,
-    /// It passes a request for them on to TypeScript's own server.
+    /// It forwards a request to TypeScript's own server.
     Tsserver,
     Push,
 }
 
-/// A server registered more than anybody needs.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("the server has {limit} registrations, and that is as many as may be")]
 pub struct TooManyRegistrations {
@@ -130,12 +129,12 @@ impl Capabilities {
         }
     }
 
-    /// The handshake is over. What was registered before its end stays.
+    /// The handshake is over. Earlier registrations stay.
     pub(crate) fn initialized(&mut self, capabilities: Value) {
         self.initial = capabilities;
     }
 
-    /// The server offers something from now on. The same id again replaces what it stood for.
+    /// Registers a capability. The same id again replaces it.
     pub fn register(&mut self, id: &str, method: &str, options: Value) -> Result<(), TooManyRegistrations> {
         if self.registered.len() >= MAX_REGISTRATIONS && !self.registered.contains_key(id) {
             return Err(TooManyRegistrations {
@@ -150,12 +149,12 @@ impl Capabilities {
         Ok(())
     }
 
-    /// The server no longer offers it. An id that nobody knows is ignored.
+    /// Unknown ids are ignored.
     pub fn unregister(&mut self, id: &str) {
         self.registered.remove(id);
     }
 
-    /// Whether it offers something, for any kind of document: one that is of another kind is refused by the server.
+    /// Whether it offers a feature, for any kind of document. The server refuses documents that it doesn't support.
     pub fn offers(&self, feature: Feature) -> bool {
         self.options(feature).any(|options| match feature.option() {
             Some(option) => options.get(option) == Some(&Value::Bool(true)),
@@ -184,7 +183,7 @@ impl Capabilities {
         DocumentSync::from_capability(self.initial.get("textDocumentSync"))
     }
 
-    /// In what it counts along a line. An encoding that was never offered is an error of the server.
+    /// The agreed encoding. One that was never offered is an error of the server.
     pub fn encoding(&self) -> Result<PositionEncoding, String> {
         match self.initial.get("positionEncoding") {
             None | Some(Value::Null) => Ok(PositionEncoding::default()),

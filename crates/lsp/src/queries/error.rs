@@ -53,10 +53,10 @@ pub enum QueryError {
         #[source]
         problem: EditError,
     },
-    /// An edit is for something that cannot be read as a text, so nobody could say what it would do.
+    /// The edit is for something that can't be read as text.
     #[error("{server} wants to edit {place}, which cannot be read")]
     Unreadable { server: String, place: String },
-    /// An edit that is over the limit; a part of it would be worse than nothing.
+    /// The edit is over the limit; a part of it would be worse than nothing.
     #[error("{server} wants to make {edits} edits, and at most {limit} are taken")]
     TooManyEdits {
         server: String,

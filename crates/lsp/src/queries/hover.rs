@@ -1,5 +1,6 @@
 //! Texts that a server writes for people: hovers and documentation.
 
+use protocol::Range;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -8,11 +9,11 @@ use super::{
     limits::bounded,
     reader::{Reader, shape},
 };
-use crate::text::{Range, WireRange};
+use crate::text::WireRange;
 
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct Hover {
-    /// In the server's words, as Markdown or plain text.
+    /// Markdown or plain text.
     pub text: String,
     pub range: Option<Range>,
 }
@@ -23,7 +24,7 @@ struct WireHover {
     range: Option<WireRange>,
 }
 
-/// `Hover | null`. One without a text is none.
+/// `Hover | null`. A hover without text counts as `null`.
 pub(super) fn read(reader: &mut Reader<'_>, answer: Value) -> Result<Option<Hover>, QueryError> {
     if answer.is_null() {
         return Ok(None);

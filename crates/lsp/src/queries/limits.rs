@@ -2,9 +2,7 @@
 
 use serde::Serialize;
 
-use crate::text::ExcerptLimits;
-
-/// Limits of one answer. What is left out is counted, and the answer says so.
+/// Limits of one answer. The answer says how much was left out.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct QueryLimits {
     /// Locations: definitions, references, places of a call.
@@ -15,13 +13,14 @@ pub struct QueryLimits {
     /// Code actions. So many are resolved at most, each with a request of its own.
     pub code_actions: usize,
     pub calls: usize,
-    /// Edits of an answer. More of them are an error, since a part of an edit is worse than none.
+    /// Edits of an answer. More are an error, because a part of an edit is worse than nothing.
     pub edits: usize,
     /// Bytes of one text: a hover, a message, a documentation.
     pub text_bytes: usize,
     /// Bytes of an edit's difference.
     pub diff_bytes: usize,
-    pub excerpt: ExcerptLimits,
+    /// Characters of the line that is shown beside a location.
+    pub excerpt_columns: usize,
 }
 
 impl Default for QueryLimits {
@@ -37,7 +36,7 @@ impl Default for QueryLimits {
             edits: 10_000,
             text_bytes: 32 * 1024,
             diff_bytes: 256 * 1024,
-            excerpt: ExcerptLimits::default(),
+            excerpt_columns: 200,
         }
     }
 }
@@ -62,12 +61,31 @@ impl<T> Listed<T> {
         }
     }
 
+    pub(super) fn map<U>(self, change: impl FnMut(T) -> U) -> Listed<U> {
+        Listed {
+            items: self.items.into_iter().map(change).collect(),
+            total: self.total,
+            truncated: self.truncated,
+        }
+    }
+
     pub(super) fn try_map<U, E>(self, change: impl FnMut(T) -> Result<U, E>) -> Result<Listed<U>, E> {
         Ok(Listed {
             items: self.items.into_iter().map(change).collect::<Result<_, E>>()?,
             total: self.total,
             truncated: self.truncated,
         })
+    }
+
+    pub(super) fn append(&mut self, other: Self) {
+        self.items.extend(other.items);
+        self.total += other.total;
+        self.truncated |= other.truncated;
+    }
+
+    pub(super) fn cut(&mut self, limit: usize) {
+        self.truncated |= self.items.len() > limit;
+        self.items.truncate(limit);
     }
 }
 

@@ -28,7 +28,6 @@ use super::error::QueryError;
 /// How many diagnostics of one document are kept. More are counted and not shown.
 const MAX_ITEMS: usize = 2000;
 
-/// What a server pushed for one document.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Push {
     pub items: Arc<[Value]>,
@@ -38,7 +37,7 @@ pub struct Push {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum PushTaken {
     Current,
-    /// It is for another version than the last one, and was refused.
+    /// It is for another version than the last one.
     OtherVersion,
     /// Its document is not open.
     NotOpen,
@@ -78,7 +77,7 @@ enum Versions {
 }
 
 impl PushedDiagnostics {
-    /// A version of a document is about to be sent: it is opened or changed.
+    /// A version of a document is about to be sent.
     pub fn sending(&mut self, path: &Path, version: i32) {
         self.count += 1;
         let open = Open {
@@ -89,7 +88,7 @@ impl PushedDiagnostics {
         self.open.insert(path.to_owned(), open);
     }
 
-    /// A file has another content, on disk or in the server.
+    /// A file has changed, on disk or in the server.
     pub fn changed(&mut self, path: &Path) {
         self.count += 1;
         if self.newest.file != path {

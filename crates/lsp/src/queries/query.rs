@@ -2,8 +2,9 @@
 
 use std::{path::Path, sync::Arc};
 
+use protocol::{CallDirection, Position, Range};
+
 use super::capabilities::Feature;
-use crate::text::{Position, Range};
 
 /// A place in a file that is asked about.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -21,20 +22,14 @@ pub enum Declarations {
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum CallDirection {
-    Incoming,
-    Outgoing,
-}
-
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Indentation {
-    /// Tabs that are shown as wide as so many spaces.
+    /// Tabs, shown as wide as so many spaces.
     Tabs(u32),
     Spaces(u32),
 }
 
-/// A question about code. All of them only read: what would change something is returned as an edit and not done. So a
-/// question that a server did not answer because it died may be asked again, once, of its next generation.
+/// A question about code. Questions only read: a change is returned as an edit and not made. So a question can be
+/// repeated if the server dies.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Query {
     Diagnostics {
@@ -50,19 +45,16 @@ pub enum Query {
         at: At,
         declarations: Declarations,
     },
-    /// What would have to be edited for another name.
     Rename {
         at: At,
         new_name: String,
     },
-    /// What the server could do about a piece of code.
     CodeActions {
         path: Arc<Path>,
         range: Range,
         /// Only these kinds, for example `quickfix`; all if there are none.
         kinds: Vec<String>,
     },
-    /// What would have to be edited for a well-formatted file.
     Format {
         path: Arc<Path>,
         /// Only this part.
@@ -86,11 +78,11 @@ pub enum Query {
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Reach {
-    /// Only at the text of the file.
+    /// The text of the file.
     File,
-    /// At what the file uses; the answer itself names no other file.
+    /// What the file uses; the answer names no other file.
     Surroundings,
-    /// At all files, and the answer may name any of them.
+    /// All files, and the answer may name any of them.
     Workspace,
 }
 
@@ -168,7 +160,7 @@ impl Query {
         }
     }
 
-    /// What a server must offer to be asked. Diagnostics that it offers none for may still be pushed by it.
+    /// The feature that a server must offer. Diagnostics may also be pushed.
     pub fn needs(&self) -> Feature {
         match self {
             Self::Diagnostics { .. } => Feature::PullDiagnostics,

@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 use super::{conversation::Request, error::QueryError, reader::Reader};
 use crate::text::uri_of_path;
 
-/// The command that passes a request on. Whoever offers it is asked with it.
+/// The command that forwards a request.
 pub(super) const PASS_ON: &str = "typescript.tsserverRequest";
 pub(super) const EXECUTE: &str = "workspace/executeCommand";
-/// What is wrong with the form, with the meaning, and what could be better.
+/// Syntax errors, type errors and suggestions.
 const COMMANDS: [&str; 3] = [
     "syntacticDiagnosticsSync",
     "semanticDiagnosticsSync",
@@ -39,7 +39,7 @@ struct Reply {
     body: Vec<ReportedError>,
 }
 
-/// A position: both count from one, the offset in units of UTF-16.
+/// A position: both count from 1, the offset in UTF-16 units.
 #[derive(Clone, Copy, Deserialize)]
 struct Point {
     line: u32,

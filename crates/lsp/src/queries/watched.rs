@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::text::path_of_uri;
 
-/// How many patterns one server may have. Servers have some dozens; the registration that goes beyond is refused.
+/// How many patterns one server may register. Servers have a few dozen; further ones are refused.
 const MAX_PATTERNS: usize = 4096;
 /// How long one pattern may be.
 const MAX_PATTERN_BYTES: usize = 4096;
@@ -73,7 +73,7 @@ struct WireRelative {
 
 #[derive(Clone, Debug)]
 struct Group {
-    /// What the patterns are relative to; `None` is the workspace, or nothing if they are absolute.
+    /// What the patterns are relative to; `None` for the workspace, or absolute patterns.
     base: Option<PathBuf>,
     events: u64,
     patterns: GlobSet,
@@ -93,7 +93,7 @@ pub struct WatchedFiles {
 }
 
 impl WatchedFiles {
-    /// Nothing yet. Patterns without a base are relative to this directory.
+    /// Patterns without a base are relative to `root`.
     pub fn new(root: PathBuf) -> Self {
         Self {
             root,
@@ -101,8 +101,8 @@ impl WatchedFiles {
         }
     }
 
-    /// Takes the options of a registration of `workspace/didChangeWatchedFiles`: all of it or, with an error, nothing. The
-    /// same id again replaces what it stood for.
+    /// Takes the options of a `workspace/didChangeWatchedFiles` registration, all of them or, with an error, none.
+    /// The same id again replaces it.
     pub fn register(&mut self, id: &str, options: &Value) -> Result<(), WatchError> {
         let options: WireOptions =
             serde_json::from_value(options.clone()).map_err(|error| WatchError::Broken {
@@ -121,12 +121,12 @@ impl WatchedFiles {
         Ok(())
     }
 
-    /// Forgets a registration. An id that nobody knows is ignored.
+    /// Unknown ids are ignored.
     pub fn unregister(&mut self, id: &str) {
         self.registrations.remove(id);
     }
 
-    /// Whether the server wants to hear of this. The path is absolute.
+    /// Whether the server wants to be told. The path is absolute.
     pub fn matches(&self, path: &Path, event: FileEvent) -> bool {
         let groups = self
             .registrations
@@ -140,7 +140,7 @@ impl WatchedFiles {
             })
     }
 
-    /// Directories that must be watched beside the workspace.
+    /// Directories outside the workspace that must be watched.
     pub fn bases_outside(&self) -> BTreeSet<&Path> {
         self.registrations
             .values()
@@ -187,7 +187,7 @@ fn groups(watchers: Vec<WireWatcher>) -> Result<Vec<Group>, WatchError> {
         .collect()
 }
 
-/// `Pattern | RelativePattern`, whose base is a URI or a workspace folder.
+/// `Pattern | RelativePattern`. The base is a URI or a workspace folder.
 fn split(pattern: Value) -> Result<(Option<PathBuf>, String), WatchError> {
     if let Value::String(pattern) = pattern {
         return Ok((None, pattern));
@@ -204,8 +204,8 @@ fn split(pattern: Value) -> Result<(Option<PathBuf>, String), WatchError> {
     Ok((Some(base), relative.pattern))
 }
 
-/// `*` and `?` stay within a part of the path, `**` does not, `{}` holds alternatives and `[]` characters. The library
-/// matches bytes, so that `?` and `[]` know only characters of one byte.
+/// `*` and `?` stay within a path component, `**` does not, `{}` holds alternatives and `[]` characters. The library
+/// matches bytes, so `?` and `[]` know only single-byte characters.
 fn compile(pattern: &str) -> Result<globset::Glob, WatchError> {
     let bad = |problem: String| WatchError::BadPattern {
         pattern: pattern.chars().take(100).collect(),

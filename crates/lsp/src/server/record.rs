@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
-/// How many lines are kept: a start-up of the most talkative server that we know, some times over. The oldest go first.
+/// How many lines are kept: several starts of the most verbose server we know. The oldest go first.
 const LINES: usize = 500;
 /// The longest line that is kept; the rest of it is cut off.
 const LINE_LIMIT_BYTES: usize = 2 * 1024;
@@ -17,7 +17,7 @@ pub enum RecordLevel {
     Info,
     Log,
     Stderr,
-    /// Not said by the server: what happened to it.
+    /// Written by the daemon: what happened to the server.
     State,
 }
 
@@ -53,7 +53,7 @@ impl Record {
     }
 }
 
-/// What a process has written to its standard error so far. It goes into the record when the process has ended.
+/// What a process has written to standard error so far. It is recorded when the process has ended.
 pub(crate) fn stderr_lines(tail: &str) -> Vec<RecordLine> {
     let so_far = Record::default();
     so_far.add(RecordLevel::Stderr, tail);

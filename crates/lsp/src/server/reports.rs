@@ -31,7 +31,7 @@ pub(crate) enum Awaited {
     Push(Push),
     /// A later version of the document has been sent.
     Superseded,
-    /// The server wants to be asked for them, and said so only now: some register that after the handshake.
+    /// The server wants to be asked for them, and registered that only after the handshake.
     WantsToBeAsked,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct ServerReports {
     site: Arc<Site>,
     answers: Answers,
     clock: Arc<dyn Clock>,
-    /// Guards what the server has reported; held to read or update it.
+    /// Guards the reports.
     state: Mutex<ReportState>,
     /// Counts the changes of the state.
     changes: Slot<u64>,
@@ -79,7 +79,7 @@ impl ServerReports {
         self.state().readiness.state(now)
     }
 
-    /// Waits until it has read the workspace; otherwise returns how far it is.
+    /// Waits until it has read the workspace, or returns how far it is.
     ///
     /// *Cancel safety*: the future may be dropped at any time.
     pub(crate) async fn ready(&self, deadline: &Deadline, scope: &Scope) -> Result<(), ReadyState> {
@@ -90,7 +90,7 @@ impl ServerReports {
         .await
     }
 
-    /// Waits for the diagnostics that it pushes for a version of a document; none if there is a later version.
+    /// Waits for the diagnostics that it pushes for a version of a document; `None` if there is a later version.
     ///
     /// *Cancel safety*: the future may be dropped at any time.
     pub(crate) async fn pushed(
@@ -128,8 +128,7 @@ impl ServerReports {
         current.ok()
     }
 
-    /// Files have changed. Returns the changes that it wants to be told about, as the parameters of the
-    /// notification.
+    /// Filters file changes to those that it registered for, as the parameters of the notification.
     pub(super) fn watched(&self, changes: &[PathChange]) -> Option<Value> {
         let mut state = self.state();
         for change in changes {
@@ -154,7 +153,7 @@ impl ServerReports {
         (!named.is_empty()).then(|| serde_json::json!({ "changes": named }))
     }
 
-    /// The files with the same extension as this one that others have changed, and that it was told about.
+    /// Files with the same extension that have changed and that it was told about.
     pub(crate) fn changed_like(&self, path: &Path) -> Vec<PathBuf> {
         let state = self.state();
         let alike = state.changed.iter();
@@ -168,7 +167,7 @@ impl ServerReports {
         self.state().changed.remove(path);
     }
 
-    /// A message about a document is about to be sent. Earlier pushes for it no longer count.
+    /// A message about a document is about to be sent. Earlier pushes no longer count.
     pub(super) fn document_sent(&self, message: &Outgoing) {
         self.change(|state| match (&message.message, message.version()) {
             (said, Some(version)) => {
@@ -189,7 +188,7 @@ impl ServerReports {
         });
     }
 
-    /// Polls until the check succeeds, the deadline passes or the scope is cancelled. A check that fails tells
+    /// Repeats the check until it succeeds, the deadline passes or the scope is cancelled. A failed check returns
     /// when time alone may change that.
     async fn wait_for<T, E>(
         &self,

@@ -28,11 +28,11 @@ pub(crate) struct Site {
     pub(crate) texts: OpenTexts,
     /// Guards how the next process is started.
     chosen: Mutex<Arc<Chosen>>,
-    /// Guards the sums over the processes that have ended.
+    /// Guards the totals of the processes that have ended.
     past: Mutex<Counters>,
-    /// Guards the way to the process that is up, if one is.
+    /// Guards the link to the running process.
     current: Mutex<WeakServer>,
-    /// Guards how the last process ended that went away by itself.
+    /// Guards how the last process ended that was not stopped by us.
     last_exit: Mutex<Option<process::Exit>>,
 }
 
@@ -62,14 +62,12 @@ impl Site {
         *lock(&self.last_exit) = Some(exit);
     }
 
-    /// A process has ended; what it did still counts.
     pub(super) fn add_past(&self, counters: &Counters) {
         let mut past = lock(&self.past);
         *past = past.plus(counters);
     }
 }
 
-/// All sites. Clones are the same.
 #[derive(Clone, Debug)]
 pub(crate) struct Sites {
     shared: Arc<SiteShared>,
@@ -93,7 +91,7 @@ impl Sites {
         }
     }
 
-    /// The site of a server, which is made if need be. What was chosen now counts from the next process on.
+    /// The site of a server, created if needed. The choice takes effect with the next process.
     pub(crate) fn take_note(&self, chosen: &Arc<Chosen>) -> Arc<Site> {
         let key = ServerKey::new(Arc::clone(&chosen.name), Arc::clone(&chosen.root));
         let mut sites = lock(&self.shared.sites);

@@ -30,7 +30,7 @@ pub struct RegistrySettings {
 #[derive(Clone)]
 pub struct Registry {
     settings: Arc<RegistrySettings>,
-    trust: Arc<dyn Trust>,
+    trust: Arc<Trust>,
 }
 
 /// The servers of one workspace, as they were configured at one moment.
@@ -64,7 +64,7 @@ pub struct WorkspaceError {
 
 impl Registry {
     /// Of what is built in and what the settings name.
-    pub fn new(settings: RegistrySettings, trust: Arc<dyn Trust>) -> Self {
+    pub fn new(settings: RegistrySettings, trust: Arc<Trust>) -> Self {
         Self {
             settings: Arc::new(settings),
             trust,
@@ -149,7 +149,7 @@ impl Registry {
         let user = user.map(|path| (path.clone(), config::read_user(path)));
         let (repository_path, repository) = config::read_repository(&workspace);
         let hash = hash_of(&repository_path, &repository);
-        let local = match (&repository, self.trust.is_trusted(&hash)) {
+        let local = match (&repository, (self.trust)(&hash)) {
             (Read::Absent | Read::Content(_), true) => LocalPrograms::Use,
             // A file that cannot be read has no content that anybody could have trusted.
             (Read::Refused(_), _) | (_, false) => LocalPrograms::Ignore,

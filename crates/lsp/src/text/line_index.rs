@@ -2,7 +2,9 @@
 
 use std::{ops, sync::Arc};
 
-use super::{Position, PositionEncoding, PositionError, Range, WirePosition, WireRange};
+use protocol::{Position, Range};
+
+use super::{PositionEncoding, PositionError, WirePosition, WireRange};
 
 /// A text that knows its lines. A line ends with `\n`, `\r\n` or `\r`, as the protocol says.
 #[derive(Clone, Debug)]

@@ -8,7 +8,7 @@ use kernel::{Deadline, Scope};
 use process::Exit;
 
 use super::super::child::{self, Errand, Run, Stopped};
-use super::super::on_disk::not_as_on_disk;
+use super::super::not_as_on_disk;
 use super::wire::{self, Question};
 use crate::executor::on_thread;
 use crate::path::TreePath;
@@ -16,11 +16,11 @@ use crate::ports::ForCommands;
 use crate::settings::CommandSettings;
 use crate::strategy::{Ask, Hit, Strategy, StrategyError, StrategyName};
 
-/// The most bytes of an answer: thousands of places. A command that writes more does not do what it should.
+/// The most bytes of an answer: thousands of locations.
 const OUTPUT_LIMIT_BYTES: usize = 1024 * 1024;
-/// How much of what a command says on its standard error is told with its failure.
+/// How much of a command's standard error is included in its failure.
 const SAID_LIMIT_CHARS: usize = 500;
-/// How long a command is told to take if nobody waits for it to end.
+/// The time limit that a command is given if there is no deadline.
 const ENDLESS_MS: u64 = 60_000;
 
 #[derive(Debug)]
@@ -85,7 +85,6 @@ impl Strategy for CommandStrategy {
     }
 }
 
-/// What a command has answered, if it did.
 fn answer(run: &Run) -> Result<Vec<Hit>, StrategyError> {
     let failed = |what: String| {
         let said: Vec<char> = run.said.trim().chars().collect();
@@ -109,8 +108,8 @@ fn answer(run: &Run) -> Result<Vec<Hit>, StrategyError> {
     }
 }
 
-/// Those that are there, in the view that was asked about. Of a file that looks different on disk, where the command has
-/// looked, only the file as a whole counts.
+/// Drops hits that don't exist in the view. If a file differs on disk, where the command looked, its lines are
+/// dropped.
 fn there(hits: Vec<Hit>, ask: &Ask, changed: &[TreePath], scope: &Scope) -> Result<Vec<Hit>, StrategyError> {
     let mut found = Vec::new();
     for mut hit in hits {

@@ -16,11 +16,11 @@ use super::line::{defined_part, fit};
 use crate::path::TreePath;
 use crate::strategy::StrategyError;
 
-/// The most marks of one concept that are kept of one file. Where there are more, one more says nothing.
+/// The most marks of one concept in one file. Further ones add nothing.
 const MARKS_OF_CONCEPT: usize = 512;
-/// The shortest form that lines are found by, unless there are only shorter ones: as in the index.
+/// The shortest form that lines are searched for, unless all are shorter: as in the index.
 const SHORTEST_ROOT: usize = 3;
-/// How much a word in the path counts beside one in the name of the file.
+/// The weight of a word in the path, relative to one in the file name.
 const DIRECTORY_PART: f64 = 0.4;
 
 #[derive(Debug)]
@@ -44,7 +44,7 @@ pub(super) struct Mark {
     pub(super) concept: u8,
     /// How well it fits, up to 1.
     pub(super) strength: f32,
-    /// How much of a name that is defined here it makes up; 0 if none is.
+    /// The share of a defined name that it covers; 0 if no name is defined here.
     pub(super) defined: f32,
 }
 
@@ -140,7 +140,7 @@ impl Pattern {
         Ok(marks)
     }
 
-    /// Whether something may be in a text. It is much faster than to say what.
+    /// Whether a text may contain a match. Much faster than finding the matches.
     pub(super) fn may_be_in(&self, text: &[u8]) -> bool {
         self.lines.is_match(text).unwrap_or(true)
     }
@@ -208,7 +208,7 @@ struct InLine {
     best: [(f64, f64); CONCEPT_LIMIT],
 }
 
-/// The texts by which all others are found, too: those that have no other one inside of them.
+/// The forms that contain no other form: searching for them finds all others.
 fn roots<'a>(texts: &[&'a str]) -> Vec<&'a str> {
     let mut long: Vec<&str> = texts.to_vec();
     if texts.iter().any(|text| text.len() >= SHORTEST_ROOT) {

@@ -1,8 +1,5 @@
 //! The steps of the strategy, in their order.
 
-use std::sync::Arc;
-
-use async_trait::async_trait;
 use kernel::{Deadline, Scope};
 
 use super::candidates::{Candidates, WantedPath, candidates};
@@ -14,41 +11,22 @@ use super::reading::{ReadFile, Time, read_all};
 use super::score::{FileScore, rarity, score};
 use super::walk::walk;
 use crate::answer::Depth;
-use crate::executor::on_thread;
 use crate::lines::Lines;
 use crate::path::TreePath;
 use crate::query::{Query, TermKind};
-use crate::strategy::{Ask, Hit, Strategy, StrategyError, StrategyName};
+use crate::strategy::{Ask, Hit, StrategyError};
 
-/// How much it counts that a file was named by its path.
+/// The bonus of a file that the question names.
 const NAMED_BONUS: f64 = 40.0;
-/// How many lines around one that was named are meant.
+/// How many lines around a named one are shown.
 const AROUND_LINES: u32 = 10;
-/// How much less each further place of the same file counts.
+/// The factor for each further location in the same file.
 const FURTHER_PLACE: f64 = 0.75;
 /// The most concepts that are named in a reason.
 const NAMED_CONCEPTS: usize = 4;
 
-/// Finds the words and names of a question where they stand.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Keyword;
-
-#[async_trait]
-impl Strategy for Keyword {
-    fn name(&self) -> StrategyName {
-        StrategyName::new("keyword")
-    }
-
-    async fn find(&self, ask: Arc<Ask>, scope: Scope, deadline: Deadline) -> Result<Vec<Hit>, StrategyError> {
-        on_thread(scope, move |scope| {
-            look(&ask, ask.ground.index.as_deref(), scope, deadline)
-        })
-        .await
-    }
-}
-
-/// Looks, with what is known of the tree if something is. It blocks.
-pub(super) fn look(
+/// Searches, with the index if there is one. It blocks.
+pub(in crate::strategies) fn look(
     ask: &Ask,
     index: Option<&impl Postings>,
     scope: &Scope,
@@ -64,8 +42,7 @@ pub(super) fn look(
         ask,
         wanted: wanted_paths(&ask.query),
         pattern: Pattern::new(&concepts)?,
-        scope,
-        time: Time::until(deadline),
+        time: Time::new(scope, &deadline),
     };
     let main = concepts
         .iter()
@@ -102,10 +79,9 @@ pub(super) fn look(
 struct Search<'a> {
     ask: &'a Ask,
     wanted: Vec<WantedPath>,
-    /// All concepts, also those that are no reason to look into a file.
+    /// All concepts, including those that are no reason to read a file.
     pattern: Pattern,
-    scope: &'a Scope,
-    time: Time,
+    time: Time<'a>,
 }
 
 struct Looked {
@@ -114,10 +90,10 @@ struct Looked {
 }
 
 impl Search<'_> {
-    /// Reads the files that some of the concepts are a reason for. They are the first ones of the pattern.
+    /// Reads the files that match some of the concepts, which are the first ones of the pattern.
     fn by(&self, index: Option<&impl Postings>, concepts: &[Concept]) -> Result<Looked, StrategyError> {
         let ground = &self.ask.ground;
-        let time = (self.scope, &self.time);
+        let time = self.time;
         let reasons = Pattern::new(concepts)?;
         let found = match index {
             Some(index) => candidates(index, concepts, &reasons, &self.wanted, &ground.beside_index),
@@ -129,7 +105,7 @@ impl Search<'_> {
         };
         let may_matter = |path: &TreePath, bytes: &[u8]| reasons.may_be_in(bytes) || is_named(path);
         let mut read = read_all(&*ground.view, &self.pattern, &found.files, &may_matter, time);
-        if self.scope.is_cancelled() {
+        if time.scope.is_cancelled() {
             return Err(StrategyError::Cancelled);
         }
         let is_reason = |file: &ReadFile| {
@@ -156,7 +132,7 @@ fn wanted_paths(query: &Query) -> Vec<WantedPath> {
     wanted.collect()
 }
 
-/// What each concept is worth: the rarer it is, the more.
+/// The weight of each concept: the rarer, the higher.
 fn worth(concepts: &[Concept], found: &Candidates, read: &[ReadFile]) -> Vec<f64> {
     let mut counts = vec![0; concepts.len()];
     for file in read {

@@ -13,7 +13,7 @@ pub(super) struct History {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Commit {
     pub(super) subject: String,
-    /// The words of that, in the form in which words are compared; each once, in order.
+    /// The words of the subject, normalized, sorted, without duplicates.
     pub(super) words: Vec<String>,
     /// The files that it touched, as places in `files`.
     pub(super) files: Vec<u32>,
@@ -29,7 +29,7 @@ impl Commit {
     }
 }
 
-/// The words of a text, in the form in which they are compared; each once, in order.
+/// The words of a text, normalized, sorted, without duplicates.
 pub(super) fn words_of(text: &str) -> Vec<String> {
     let mut words: Vec<String> = parts_of(text).into_iter().map(compared).collect();
     words.sort_unstable();
@@ -37,7 +37,7 @@ pub(super) fn words_of(text: &str) -> Vec<String> {
     words
 }
 
-/// The form in which a word is compared, so that `parsing` is found by `parse`.
+/// Normalizes a word, so that `parsing` is found by `parse`.
 pub(super) fn compared(word: String) -> String {
     stem_of(&word).unwrap_or(word)
 }

@@ -96,7 +96,7 @@ pub(super) fn score(history: &History, plans: &[OpenPlan], asked: &Asked) -> Vec
             } else {
                 0.0
             };
-            evidence.weigh(path, lately, &of_focus, asked, (history, plans))
+            evidence.weigh(path, lately, &of_focus, asked, history, plans)
         })
         .collect();
     scored.sort_by(|one, other| {
@@ -225,7 +225,8 @@ impl Evidence {
         lately: f64,
         of_focus: &OfFocus,
         asked: &Asked,
-        (history, plans): (&History, &[OpenPlan]),
+        history: &History,
+        plans: &[OpenPlan],
     ) -> Option<Scored> {
         let together = if self.together > 0 && of_focus.weight > 0.0 {
             // Once may be chance.

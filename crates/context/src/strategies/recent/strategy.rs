@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use kernel::{Deadline, Scope};
 
 use super::git;
-use super::head::{self, Found};
+use super::head::{self, Head};
 use super::history::History;
 use super::log::Whole;
 use super::memory::Memory;
@@ -48,10 +48,10 @@ impl Recent {
     ) -> Result<Arc<History>, StrategyError> {
         let looked_at = root.to_owned();
         let commit = match on_thread(scope.clone(), move |_| Ok(head::head(&looked_at))).await? {
-            Found::None => return Err(not_applicable("the tree is in no repository")),
-            Found::Empty => return Err(not_applicable("the repository has no commit")),
-            Found::At(commit) => Some(commit),
-            Found::Unknown => None,
+            Head::None => return Err(not_applicable("the tree is in no repository")),
+            Head::Empty => return Err(not_applicable("the repository has no commit")),
+            Head::At(commit) => Some(commit),
+            Head::Unknown => None,
         };
         if let Some(known) = commit.as_ref().and_then(|commit| self.memory.find(root, commit)) {
             return Ok(known);

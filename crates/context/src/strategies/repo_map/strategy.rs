@@ -5,7 +5,6 @@ use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use kernel::{Deadline, Scope};
 
 use super::super::keyword::{Time, Wishes, factor};
@@ -14,10 +13,9 @@ use super::links::Definers;
 use super::push::{Through, push};
 use super::seeds::seeds;
 use crate::answer::Depth;
-use crate::executor::on_thread;
 use crate::outline::{Outline, SymbolKind};
 use crate::path::TreePath;
-use crate::strategy::{Ask, Hit, Strategy, StrategyError, StrategyName};
+use crate::strategy::{Ask, Hit, StrategyError};
 
 /// The most names that are looked up in the files that define them, and the most of these files.
 const NAMES_LIMIT: usize = 256;
@@ -26,27 +24,10 @@ const FILES_LIMIT: usize = 64;
 const SAME_NAME_LIMIT: usize = 3;
 /// How much weight the outline of a file in focus has altogether, of that of the file.
 const OWN_SHARE: f64 = 0.3;
-/// How much of the time, in hundredths, may go by before what was found has to do.
+/// The percentage of the time after which the search stops with what it has.
 const PUSH_PERCENT: u32 = 70;
 
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct RepoMap;
-
-#[async_trait]
-impl Strategy for RepoMap {
-    fn name(&self) -> StrategyName {
-        StrategyName::new("repo-map")
-    }
-
-    async fn find(&self, ask: Arc<Ask>, scope: Scope, deadline: Deadline) -> Result<Vec<Hit>, StrategyError> {
-        on_thread(scope, move |scope| {
-            look(&ask, ask.ground.index.as_deref(), scope, deadline)
-        })
-        .await
-    }
-}
-
-pub(super) fn look<I: NameIndex>(
+pub(in crate::strategies) fn look<I: NameIndex>(
     ask: &Ask,
     index: Option<&I>,
     scope: &Scope,
@@ -56,8 +37,8 @@ pub(super) fn look<I: NameIndex>(
     let Some(index) = index else {
         return not_applicable("there is no index yet");
     };
-    let time = Time::until(deadline);
-    let names = Names::indexed(index, &ask.ground, (scope, &time));
+    let time = Time::new(scope, &deadline);
+    let names = Names::indexed(index, &ask.ground, time);
     let failed = |error: io::Error| StrategyError::Failed(error.to_string());
     let seeds = seeds(&names, &ask.query, &ask.focus).map_err(failed)?;
     if seeds.is_empty() {

@@ -20,7 +20,7 @@ use crate::context::wire as context_wire;
 use crate::http::{body, breakers, context as over_http};
 use crate::page::login::Visitor;
 use crate::page::parts::form::{OwnForm, done};
-use crate::page::parts::layout::{Live, Place, Refresh, live_path, page_around};
+use crate::page::parts::layout::{Live, NavItem, Refresh, live_path, page_around};
 use crate::page::parts::notice::Notice;
 use crate::page::parts::text::exact;
 use crate::page::sessions::list::workspace_roots;
@@ -62,7 +62,7 @@ pub(crate) async fn show(
         (above)
         div data-live=(live_path("/context")) { (live.render(&app, &visitor)) }
     };
-    page_around(&app, &visitor, Place::Context, &live.title, &content)
+    page_around(&app, &visitor, NavItem::Context, &live.title, &content)
 }
 
 pub(crate) async fn show_live(State(app): State<Arc<App>>, visitor: Visitor) -> Markup {

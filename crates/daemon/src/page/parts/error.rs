@@ -28,7 +28,7 @@ impl PageError {
         Self::new(problem.code(), html! { p { (problem.detail()) } (all(listed)) })
     }
 
-    pub(crate) fn not_there(code: ErrorCode, (one, listed): (&str, &str), id: &str, why: &str) -> Self {
+    pub(crate) fn not_there(code: ErrorCode, one: &str, listed: &str, id: &str, why: &str) -> Self {
         let detail = html! {
             p { "There is no " (one) " with the id " code { (id) } ". " (why) }
             (all(listed))

@@ -25,7 +25,7 @@ use crate::page::parts::ansi::one_line;
 use crate::page::parts::assets;
 use crate::page::parts::error::PageError;
 use crate::page::parts::form::{PathId, button_form, hidden, token_field};
-use crate::page::parts::layout::{Live, Place, Refresh, live_path, page_around};
+use crate::page::parts::layout::{Live, NavItem, Refresh, live_path, page_around};
 use crate::page::parts::list::elsewhere;
 use crate::page::parts::text::{exact, percent_encode};
 use crate::page::parts::times::time;
@@ -73,7 +73,7 @@ pub(crate) async fn show(
     Ok(page_around(
         &app,
         &visitor,
-        Place::Sessions,
+        NavItem::Sessions,
         &live.title,
         &content,
     ))
@@ -110,7 +110,7 @@ async fn find(app: &App, text: &str) -> Result<Detail, PageError> {
 
 fn not_there(id: &str) -> PageError {
     let why = "It may have been removed.";
-    PageError::not_there(ErrorCode::SessionNotFound, ("session", "sessions"), id, why)
+    PageError::not_there(ErrorCode::SessionNotFound, "session", "sessions", id, why)
 }
 
 async fn read(app: &App, id: SessionId) -> Result<Detail, SessionError> {

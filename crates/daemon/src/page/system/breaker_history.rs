@@ -14,7 +14,7 @@ use crate::durable::BreakerHistory;
 use crate::http::log_problem::reason_text;
 use crate::page::login::Visitor;
 use crate::page::parts::error::PageError;
-use crate::page::parts::layout::{Place, still_page};
+use crate::page::parts::layout::{NavItem, still_page};
 use crate::page::parts::list::Column::Text;
 use crate::page::parts::list::table_card;
 use crate::page::parts::text::percent_encode;
@@ -80,7 +80,7 @@ pub(crate) async fn show(
     Ok(still_page(
         &app,
         &visitor,
-        Place::Breakers,
+        NavItem::Breakers,
         &format!("History of {name}"),
         &content,
     ))
