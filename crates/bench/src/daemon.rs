@@ -25,18 +25,15 @@ const MEMORY_BAR_MIB: f64 = 30.0;
 const WAKE_UPS_BAR_PER_SECOND: f64 = 1.0;
 
 /// Measures and puts the results into a table; a daemon that does not start is a row that says so.
-pub(crate) fn measure(tidelock: &Path) -> Table {
-    let mut table = Table::with_columns(
+pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
+    let table = Table::with_columns(
         "The daemon",
         "The shipped binary with a home of its own. Commands of it and `true` are started in turns, and their wall time is \
          taken from start to end. The idle daemon is left alone for two seconds and watched for ten: wake-ups \
          are the context switches, voluntary or not, of all its threads.",
         &["what", "peer", "tidelock", "the peer", "ratio", "bar", "met"],
     );
-    if let Err(error) = fill(&mut table, tidelock) {
-        table.not_measured(&format!("{error:#}"));
-    }
-    table
+    Ok(table.filled(|table| fill(table, tidelock)))
 }
 
 fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {

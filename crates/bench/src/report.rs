@@ -166,6 +166,14 @@ impl Table {
         self.judge(verdict);
     }
 
+    /// Fills the table. If that fails, its last row says why.
+    pub(crate) fn filled(mut self, fill: impl FnOnce(&mut Self) -> anyhow::Result<()>) -> Self {
+        if let Err(error) = fill(&mut self) {
+            self.not_measured(&format!("{error:#}"));
+        }
+        self
+    }
+
     /// Adds a row that says why there is no figure, which counts as a bar that is missed.
     pub(crate) fn not_measured(&mut self, why: &str) {
         let mut cells = vec![String::new(); self.columns.len()];

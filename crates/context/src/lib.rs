@@ -21,9 +21,12 @@
 //! **What must not happen here:** HTTP, agents, plans. What others know (language servers, changesets) comes in
 //! through `ports.rs`.
 
-#![allow(
-    missing_docs,
-    reason = "only this workspace uses the crate, and a comment that repeats a name says nothing"
+#![cfg_attr(
+    not(test),
+    expect(
+        missing_docs,
+        reason = "only this workspace uses the crate, and a comment that repeats a name says nothing"
+    )
 )]
 
 mod answer;

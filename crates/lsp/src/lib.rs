@@ -23,9 +23,12 @@
 //!
 //! **What must not happen here:** HTTP, plans, sessions; changes to files: edits are answers.
 
-#![allow(
-    missing_docs,
-    reason = "only this workspace uses the crate, and a comment that repeats a name says nothing"
+#![cfg_attr(
+    not(test),
+    expect(
+        missing_docs,
+        reason = "only this workspace uses the crate, and a comment that repeats a name says nothing"
+    )
 )]
 
 mod client;

@@ -27,17 +27,14 @@ const DEADLINE_MS: f64 = 3000.0;
 const BAR_UPDATE_MS: f64 = 20.0;
 
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
-    let mut table = Table::with_columns(
+    let table = Table::with_columns(
         "Context: whole answers",
         "A tree of 50,000 files, a copy of the sources that cargo has unpacked; all strategies, a budget of 8,000 tokens, questions of a name and some words. From the request to \
          the answer. `At once`: 16 callers; the bar is that they get as many answers in a second together as one alone. `After a change`: a file is written, and a name that \
          was not there before is asked for at once; it has to be found, and the bar is what that takes longer than without a change.",
         &["what", "figure", "bar", "met"],
     );
-    if let Err(error) = fill(&mut table, tidelock) {
-        table.not_measured(&format!("{error:#}"));
-    }
-    Ok(table)
+    Ok(table.filled(|table| fill(table, tidelock)))
 }
 
 fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {

@@ -62,7 +62,7 @@ const ROWS: [&str; 3] = [
 ];
 
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
-    let mut table = Table::with_columns(
+    let table = Table::with_columns(
         "Context: is it found",
         "Tasks with a known answer, made from twelve public crates: the first sentence of the comment of something public, without its name; its name, split into \
          words in half of the cases; and from the history of this repository, on the tree before each commit. The figure is the part of the files asked for that \
@@ -80,10 +80,7 @@ pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
             "met",
         ],
     );
-    if let Err(error) = fill(&mut table, tidelock) {
-        table.not_measured(&format!("{error:#}"));
-    }
-    Ok(table)
+    Ok(table.filled(|table| fill(table, tidelock)))
 }
 
 fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {

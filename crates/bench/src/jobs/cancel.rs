@@ -21,17 +21,14 @@ const LOOK_EVERY: Duration = Duration::from_micros(100);
 const WITHIN: Duration = Duration::from_secs(60);
 
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
-    let mut table = Table::with_columns(
+    let table = Table::with_columns(
         "Jobs: from the cancellation to nothing left",
         "A job of the shipped daemon is a shell with 19 children, all of which sleep. It is cancelled over HTTP, 100 times. The tree is gone when none of its \
          processes is in `/proc`, not even as a zombie; the job has ended when `cancelled` is on disk and \
          whoever waited for it has been told. It is shown, and not judged.",
         &["what", "median", "p99", "bar", "met"],
     );
-    if let Err(error) = fill(&mut table, tidelock) {
-        table.not_measured(&format!("{error:#}"));
-    }
-    Ok(table)
+    Ok(table.filled(|table| fill(table, tidelock)))
 }
 
 fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {

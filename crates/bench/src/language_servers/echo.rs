@@ -22,8 +22,8 @@ const TCP_BAR_MS: f64 = 0.15;
 /// Whether there is a bar for one of those who ask.
 type Bar = Option<f64>;
 
-pub(crate) fn measure(tidelock: &Path) -> Table {
-    let mut table = Table::with_columns(
+pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
+    let table = Table::with_columns(
         "A request through the daemon",
         "A server that echoes its parameters, started by hand and asked over its pipes, or asked through the daemon: \
          `POST /v1/lsp/servers/ID/request` on a connection that is kept. All clients wait for each answer on the thread \
@@ -31,10 +31,7 @@ pub(crate) fn measure(tidelock: &Path) -> Table {
          to the direct client within a round.",
         &["client", "round trip", "added", "bar", "met"],
     );
-    if let Err(error) = fill(&mut table, tidelock) {
-        table.not_measured(&format!("{error:#}"));
-    }
-    table
+    Ok(table.filled(|table| fill(table, tidelock)))
 }
 
 /// What is echoed: as long as a question about a place in a file.

@@ -18,8 +18,8 @@ const ROUNDS: usize = 61;
 /// What mcpls 0.9.1 took on another machine.
 const BAR_MS: f64 = 1.0;
 
-pub(crate) fn measure(tidelock: &Path) -> Table {
-    let mut table = Table::with_columns(
+pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
+    let table = Table::with_columns(
         "A hover through the daemon",
         "pyright on a small project, warm: asked over its pipes with the document open, or through \
          `POST /v1/lsp/hover`, which looks at the file on disk before each question, turns positions and paths \
@@ -27,10 +27,7 @@ pub(crate) fn measure(tidelock: &Path) -> Table {
          took 2.4 ms, cclsp 2.0 ms, karellen 3.5 ms, agent-lsp 29 ms and serena 103 ms.",
         &["client", "hover", "bar", "met"],
     );
-    if let Err(error) = fill(&mut table, tidelock) {
-        table.not_measured(&format!("{error:#}"));
-    }
-    table
+    Ok(table.filled(|table| fill(table, tidelock)))
 }
 
 fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {

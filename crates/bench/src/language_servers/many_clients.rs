@@ -20,17 +20,14 @@ const SETTLE: Duration = Duration::from_secs(1);
 
 const BAR_MB: f64 = 10.0;
 
-pub(crate) fn measure(tidelock: &Path) -> Table {
-    let mut table = Table::with_columns(
+pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
+    let table = Table::with_columns(
         "A hundred clients of one server",
         "Resident memory of the daemon with a server that echoes: before, and with a hundred connections that are kept, \
          half of them over TCP, after each of them has asked twenty times, in turns.",
         &["idle", "with 100 clients", "more", "bar", "met"],
     );
-    if let Err(error) = fill(&mut table, tidelock) {
-        table.not_measured(&format!("{error:#}"));
-    }
-    table
+    Ok(table.filled(|table| fill(table, tidelock)))
 }
 
 fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {

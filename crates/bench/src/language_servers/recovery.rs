@@ -18,8 +18,8 @@ const ROUNDS: usize = 5;
 
 const BAR_MS: f64 = 100.0;
 
-pub(crate) fn measure(tidelock: &Path) -> Table {
-    let mut table = Table::with_columns(
+pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
+    let table = Table::with_columns(
         "After kill -9 of a server",
         "pyright, warm, is killed, and a hover is asked at once: the time from the kill to the answer, beside the time from \
          the start of a pyright by hand to its first answer to the same question. An answer that is an error ends the \
@@ -27,10 +27,7 @@ pub(crate) fn measure(tidelock: &Path) -> Table {
          karellen and agent-lsp never answered again.",
         &["from kill -9 to an answer", "cold, by hand", "more", "bar", "met"],
     );
-    if let Err(error) = fill(&mut table, tidelock) {
-        table.not_measured(&format!("{error:#}"));
-    }
-    table
+    Ok(table.filled(|table| fill(table, tidelock)))
 }
 
 fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {

@@ -32,7 +32,7 @@ struct Subject {
     questions: Vec<(String, Value, Value)>,
 }
 
-pub(crate) fn measure(tidelock: &Path) -> Table {
+pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
     let mut table = Table::with_columns(
         "Four clients, one server",
         "Resident memory of language servers and everything that they start, after each of four clients has had an \
@@ -57,7 +57,7 @@ pub(crate) fn measure(tidelock: &Path) -> Table {
     for error in subjects.into_iter().filter_map(Result::err) {
         table.skipped(&format!("{error:#}"));
     }
-    table
+    Ok(table)
 }
 
 fn pyright(tidelock: &Path, project: &PythonProject) -> Result<Subject> {

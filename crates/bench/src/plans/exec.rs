@@ -27,16 +27,13 @@ const LATER: Duration = Duration::from_secs(10);
 const BAR_MEMORY_MIB: f64 = 150.0;
 
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
-    let mut table = Table::with_columns(
+    let table = Table::with_columns(
         "Plans: `exec -- true` on large trees",
         "The shipped binary, from the start of `tidelock exec -- true` to its end: a sandbox is made, the command runs, nothing has changed, and the sandbox \
          goes. In turns with `git status` on the same tree, which looks at every file. Memory is what the daemon has ten seconds after the last command.",
         &["what", "tidelock", "`git status`", "ratio", "bar", "met"],
     );
-    if let Err(error) = fill(&mut table, tidelock) {
-        table.not_measured(&format!("{error:#}"));
-    }
-    Ok(table)
+    Ok(table.filled(|table| fill(table, tidelock)))
 }
 
 fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {

@@ -19,17 +19,14 @@ const FUNCTIONS: usize = 200;
 const BUILD: &[&str] = &["cargo", "build", "--quiet", "--offline", "--message-format=json"];
 
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
-    let mut table = Table::with_columns(
+    let table = Table::with_columns(
         "Plans: the first build in a sandbox",
         "A workspace of eight crates without dependencies has been built; `target` is ignored by git. `cargo build` then runs \
          in a fresh sandbox of each of several plans that begin at the same state, and in a fresh worktree of git. The count is that of the \
          crates that cargo did not find fresh. Each was run once.",
         &["where", "crates compiled", "seconds", "bar", "met"],
     );
-    if let Err(error) = fill(&mut table, tidelock) {
-        table.not_measured(&format!("{error:#}"));
-    }
-    Ok(table)
+    Ok(table.filled(|table| fill(table, tidelock)))
 }
 
 fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {

@@ -17,15 +17,12 @@ const BAR_MS: f64 = 1000.0;
 const GONE_WITHIN: Duration = Duration::from_secs(30);
 
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
-    let mut table = Table::of_ratios(
+    let table = Table::of_ratios(
         "Sessions: after a crash",
         "The daemon is killed with SIGKILL while a turn runs, and started again with `tidelock up`. From the moment that it answers: the prompt to the same \
          session, until its turn is done. The program that the report is about refuses it for 28 s.",
     );
-    if let Err(error) = fill(&mut table, tidelock) {
-        table.not_measured(&format!("{error:#}"));
-    }
-    Ok(table)
+    Ok(table.filled(|table| fill(table, tidelock)))
 }
 
 fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {

@@ -60,7 +60,7 @@ struct Load {
 }
 
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
-    let mut table = Table::of_ratios(
+    let table = Table::of_ratios(
         "Sessions: events to many readers",
         "One turn that says one word after the other as fast as it can; its readers are there before the first word, and each checks that no event \
          is missing. The clock runs from the first word that a reader gets to the last event of the last reader; the turn writes its stream \
@@ -68,10 +68,7 @@ pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
          each event that a reader got. The peer, FastAPI with sse-starlette, keeps its events in memory only. The original is the program that \
          the report is about; its figures were measured before, on a machine like this one.",
     );
-    if let Err(error) = fill(&mut table, tidelock) {
-        table.not_measured(&format!("{error:#}"));
-    }
-    Ok(table)
+    Ok(table.filled(|table| fill(table, tidelock)))
 }
 
 fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {

@@ -23,16 +23,13 @@ const BAR_HEALTH: Duration = Duration::from_millis(10);
 const BAR_READER_KIB: f64 = 20.0;
 
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
-    let mut table = Table::with_columns(
+    let table = Table::with_columns(
         "Sessions: idle readers",
         "Readers of one turn that sleeps, and meanwhile `/healthz` on a connection of its own, 200 times. Memory is what the daemon has grown by, divided by \
          their number. The program that the report is about answers nobody any more when it has 128 such readers.",
         &["what", "figure", "bar", "met"],
     );
-    if let Err(error) = fill(&mut table, tidelock) {
-        table.not_measured(&format!("{error:#}"));
-    }
-    Ok(table)
+    Ok(table.filled(|table| fill(table, tidelock)))
 }
 
 fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {

@@ -22,16 +22,13 @@ const PAUSE: Duration = Duration::from_secs(30);
 const PAUSED_EVENTS: u64 = 100_000;
 
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
-    let mut table = Table::of_ratios(
+    let table = Table::of_ratios(
         "Sessions: coming back",
         "A reader that has missed the last 20 events of a turn comes back with `Last-Event-ID`: from the connect to the last of them. The long stream has a million \
          events, the short one ten thousand; `the peer` is the short one, and the bar is that the long one takes no more than twice as long. Below, a \
          reader that reads nothing for 30 s while 100,000 events are said, is cut off or not, and comes back where it was.",
     );
-    if let Err(error) = fill(&mut table, tidelock) {
-        table.not_measured(&format!("{error:#}"));
-    }
-    Ok(table)
+    Ok(table.filled(|table| fill(table, tidelock)))
 }
 
 fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {

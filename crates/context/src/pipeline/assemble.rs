@@ -51,13 +51,6 @@ pub(super) fn assemble(packed: Packed, budget_tokens: usize, tokenizer: &Tokeniz
 }
 
 /// The file with the best piece first, and the pieces of a file together, ordered by line.
-fn order(&self, pieces: &mut [Piece]);
-}
-
-/// The file with the best piece first, and the pieces of a file together, ordered by line.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct BestFileFirst;
-
 fn order(pieces: &mut [Piece]) {
     let mut best: BTreeMap<TreePath, usize> = BTreeMap::new();
     for (place, piece) in pieces.iter().enumerate() {

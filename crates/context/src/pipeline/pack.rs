@@ -122,15 +122,6 @@ impl Room<'_> {
 /// `## src/config.rs:12-40 (function parse_config)`, its text, and an empty line.
 ///
 /// Tokenizers never merge the end of a line with a `#`. So a piece has as many tokens among others as alone.
-fn render(&self, unit: &Unit, form: &Form, text: &str) -> String;
-}
-
-/// A heading: `## src/config.rs:12-40 (function parse_config)`.
-///
-/// Tokenizers never merge the end of a line with a `#`. So a piece has as many tokens among others as alone.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Heading;
-
 fn render(unit: &Unit, form: &Form, text: &str) -> String {
     let place = format!("## {}:{}", unit.source.path, form.lines);
     match unit.symbol() {

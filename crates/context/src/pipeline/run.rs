@@ -105,10 +105,7 @@ impl Pipeline {
     }
 
     /// Assembles the answer on a thread, which ends soon if nobody waits for it anymore.
-    async fn assemble(
-        findings: Findings,
-        scope: &Scope,
-    ) -> Result<(Vec<Ran>, Assembled), ContextError> {
+    async fn assemble(findings: Findings, scope: &Scope) -> Result<(Vec<Ran>, Assembled), ContextError> {
         let question = CancelOnDrop(CancellationToken::new());
         let stop = question.0.scope();
         let work = tokio::task::spawn_blocking(move || {
