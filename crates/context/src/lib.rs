@@ -65,6 +65,6 @@ pub use request::{
 pub use service::{Contexts, ContextsOptions};
 pub use settings::{CommandSettings, ContextSettings, StrategySettings};
 pub use strategies::{BUILT_IN as BUILT_IN_STRATEGIES, all as all_strategies};
-pub use strategy::{Ask, Ground, Hit, Strategy, StrategyError, StrategyName};
+pub use strategy::{Ask, Hit, SearchTree, Strategy, StrategyError, StrategyName};
 pub use tokenizer::{Tokenizer, TokenizerName};
 pub use view::{DiskView, FILE_LIMIT_BYTES, FileText, NotText, Since, View};

@@ -44,7 +44,7 @@ pub struct Request {
 pub enum ContextError {
     #[error("there is nothing to look for: the query is empty, and no file is in focus")]
     Empty,
-    #[error("{what} is {found}, and the most is {most}")]
+    #[error("{what} is {found}; the limit is {most}")]
     TooLarge {
         what: &'static str,
         found: String,

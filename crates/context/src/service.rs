@@ -19,7 +19,7 @@ use crate::request::{
 };
 use crate::settings::ContextSettings;
 use crate::strategies;
-use crate::strategy::{Ground, StrategyName};
+use crate::strategy::{SearchTree, StrategyName};
 use crate::view::NotText;
 
 /// The fraction of a question's time that may be spent waiting for the index to catch up: one in this many.
@@ -135,10 +135,10 @@ impl Contexts {
         let (tokenizer, snapshot) = tokio::join!(blocking(move || Tokenizer::load(name)), seen);
         let tokenizer = tokenizer??;
         let walking = snapshot.is_none().then(|| indexes.way.walk());
-        let prepared = blocking(move || ground(&request, snapshot).map(|ground| (request, ground)));
-        let (request, ground) = prepared.await??;
+        let prepared = blocking(move || searched(&request, snapshot).map(|searched| (request, searched)));
+        let (request, searched) = prepared.await??;
         let answer = pipeline
-            .answer(&request, ground, tokenizer, &deadline, scope)
+            .answer(&request, searched, tokenizer, &deadline, scope)
             .await?;
         drop(walking);
         drop(indexes.open(&request.root));
@@ -214,7 +214,7 @@ fn is_made_from_nothing(index: &Index) -> bool {
 }
 
 /// What a question searches. It blocks.
-fn ground(request: &Request, index: Option<Arc<Snapshot>>) -> Result<Ground, ContextError> {
+fn searched(request: &Request, index: Option<Arc<Snapshot>>) -> Result<SearchTree, ContextError> {
     if let Err(source) = std::fs::read_dir(&request.root) {
         let root = request.root.clone();
         return Err(ContextError::Unreadable { root, source });
@@ -231,7 +231,7 @@ fn ground(request: &Request, index: Option<Arc<Snapshot>>) -> Result<Ground, Con
     }
     beside.sort_unstable();
     beside.dedup();
-    Ok(Ground {
+    Ok(SearchTree {
         root: request.root.clone(),
         view: Arc::clone(&request.view),
         index,

@@ -46,13 +46,13 @@ impl fmt::Display for StrategyName {
 pub struct Ask {
     pub query: Query,
     pub focus: Vec<TreePath>,
-    pub ground: Ground,
+    pub searched: SearchTree,
     /// How many locations are useful. Further ones are cut off.
     pub most_hits: usize,
 }
 
 #[derive(Clone, Debug)]
-pub struct Ground {
+pub struct SearchTree {
     pub root: PathBuf,
     pub view: Arc<dyn View>,
     /// The index of the tree, if there is one.

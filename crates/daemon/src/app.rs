@@ -69,7 +69,7 @@ pub(crate) struct App {
 }
 
 /// What the daemon has before its parts start.
-pub(crate) struct Ground<'a> {
+pub(crate) struct AppParts<'a> {
     pub(crate) boot_id: BootId,
     pub(crate) breakers: CircuitBreaker,
     pub(crate) settings: Vec<Setting>,
@@ -92,9 +92,9 @@ impl App {
     pub(crate) async fn start(
         options: Options,
         mut configuration: Configuration,
-        ground: Ground<'_>,
+        parts: AppParts<'_>,
     ) -> Result<Started, StartError> {
-        let Ground {
+        let AppParts {
             boot_id,
             breakers,
             settings,
@@ -103,7 +103,7 @@ impl App {
             tasks,
             closing,
             clock,
-        } = ground;
+        } = parts;
         let (life, started, started_at) = (Life::new(), clock.now(), SystemTime::now());
         let progress = options.progress.clone();
         progress.tell("opening the log");
@@ -311,7 +311,7 @@ pub(crate) mod tests {
             })
         };
         let clock = SystemClock::shared();
-        let ground = Ground {
+        let parts = AppParts {
             boot_id: BootId::generate(),
             breakers: CircuitBreaker::new(options.breaker.clone(), Arc::clone(&clock)).unwrap(),
             settings: Vec::new(),
@@ -321,7 +321,7 @@ pub(crate) mod tests {
             closing: &CancellationToken::new(),
             clock: &clock,
         };
-        let started = App::start(options, Configuration::default(), ground).await;
+        let started = App::start(options, Configuration::default(), parts).await;
         started.unwrap().app
     }
 

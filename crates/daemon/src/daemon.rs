@@ -10,7 +10,7 @@ use protocol::BootId;
 use tokio::sync::mpsc;
 
 use crate::access::load_or_create;
-use crate::app::{App, Ground, Started};
+use crate::app::{App, AppParts, Started};
 use crate::configuration;
 use crate::durable::{Note, Subjects, keep_up};
 use crate::http;
@@ -85,7 +85,7 @@ impl Daemon {
         let Started { app, scratch, notes } = App::start(
             options,
             written.configuration,
-            Ground {
+            AppParts {
                 boot_id,
                 breakers,
                 settings,

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
-use super::ground::{Ground, files, keyword, names, sources};
+use super::context_daemon::{ContextDaemon, files, keyword, names, sources};
 use crate::measure::Measured;
 use crate::report::{BarVerdict, Table};
 use crate::statistics::{nanoseconds, percentiles, short};
@@ -50,12 +50,12 @@ fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
         })
         .collect();
     ensure!(!questions.is_empty(), "there is nothing to ask");
-    let ground = Ground::start(tidelock)?;
-    ground.ask(&questions[0])?;
-    ground.indexed(&root)?;
-    let one = alone(table, &ground, &questions)?;
-    at_once(table, &ground, &questions, one)?;
-    after_a_change(table, &ground, &root)
+    let daemon = ContextDaemon::start(tidelock)?;
+    daemon.ask(&questions[0])?;
+    daemon.indexed(&root)?;
+    let one = alone(table, &daemon, &questions)?;
+    at_once(table, &daemon, &questions, one)?;
+    after_a_change(table, &daemon, &root)
 }
 
 /// Makes the tree a repository of its own, with a history: otherwise the one that this program lies in would be asked about.
@@ -93,12 +93,12 @@ fn copy(from: &[PathBuf], sources: &Path, root: &Path) -> Result<Vec<PathBuf>> {
 }
 
 /// One caller; gives back how many answers there were in a second.
-fn alone(table: &mut Table, ground: &Ground, questions: &[Value]) -> Result<f64> {
+fn alone(table: &mut Table, daemon: &ContextDaemon, questions: &[Value]) -> Result<f64> {
     let mut samples = Vec::new();
     let mut counted = Duration::ZERO;
     for round in 0..=TIMES {
         for question in questions {
-            let (took, answer) = ground.ask(question)?;
+            let (took, answer) = daemon.ask(question)?;
             let tokens = answer["tokens"].as_u64().unwrap_or(u64::MAX);
             ensure!(tokens <= 8000, "an answer has {tokens} tokens");
             if round > 0 {
@@ -121,7 +121,7 @@ fn alone(table: &mut Table, ground: &Ground, questions: &[Value]) -> Result<f64>
     Ok(samples.len() as f64 / counted.as_secs_f64())
 }
 
-fn at_once(table: &mut Table, ground: &Ground, questions: &[Value], alone: f64) -> Result<()> {
+fn at_once(table: &mut Table, daemon: &ContextDaemon, questions: &[Value], alone: f64) -> Result<()> {
     let began = Instant::now();
     std::thread::scope(|threads| {
         let callers: Vec<_> = (0..CALLERS)
@@ -129,7 +129,7 @@ fn at_once(table: &mut Table, ground: &Ground, questions: &[Value], alone: f64) 
                 threads.spawn(move || {
                     for turn in 0..EACH {
                         let question = &questions[(caller * EACH + turn) % questions.len()];
-                        ground.ask(question)?;
+                        daemon.ask(question)?;
                     }
                     anyhow::Ok(())
                 })
@@ -152,21 +152,21 @@ fn at_once(table: &mut Table, ground: &Ground, questions: &[Value], alone: f64) 
     Ok(())
 }
 
-fn after_a_change(table: &mut Table, ground: &Ground, root: &Path) -> Result<()> {
+fn after_a_change(table: &mut Table, daemon: &ContextDaemon, root: &Path) -> Result<()> {
     let file = root.join("0/changed_by_the_benchmark.rs");
     let (mut changed, mut still) = (Vec::new(), Vec::new());
     for round in 0..CHANGES {
         let name = format!("benchmark_changes_this_{round:04}");
         fs::write(&file, format!("/// Says so.\npub fn {name}() {{}}\n"))?;
         let question = keyword(root, &name);
-        let (took, answer) = ground.ask(&question)?;
+        let (took, answer) = daemon.ask(&question)?;
         ensure!(
             answer["text"].as_str().is_some_and(|text| text.contains(&name)),
             "what was just written is not found: {}",
             answer["strategies"]
         );
         changed.push(nanoseconds(took));
-        still.push(nanoseconds(ground.ask(&question)?.0));
+        still.push(nanoseconds(daemon.ask(&question)?.0));
     }
     let (changed, still) = (
         Measured {

@@ -10,8 +10,8 @@ use context::{Tokenizer, TokenizerName};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use super::context_daemon::{ContextDaemon, ripgrep};
 use super::floor::Order;
-use super::ground::{Ground, ripgrep};
 use super::tasks::{Kind, Task, tasks_of};
 use super::{floor, history};
 use crate::report::{BarVerdict, Table};
@@ -87,7 +87,7 @@ fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
     let directory = tempfile::tempdir()?;
     let trees = trees(&directory)?;
     let asked = Asked {
-        ground: Ground::start(tidelock)?,
+        daemon: ContextDaemon::start(tidelock)?,
         ripgrep: ripgrep(tidelock)?,
         tokenizer: Tokenizer::load(TokenizerName::O200k)?,
     };
@@ -186,7 +186,7 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
 }
 
 struct Asked {
-    ground: Ground,
+    daemon: ContextDaemon,
     ripgrep: PathBuf,
     tokenizer: &'static Tokenizer,
 }
@@ -194,13 +194,13 @@ struct Asked {
 impl Asked {
     fn ask(&self, root: &Path, query: &str, budget: usize) -> Result<Value> {
         let question = json!({"directory": root, "query": query, "budget_tokens": budget});
-        Ok(self.ground.ask(&question)?.1)
+        Ok(self.daemon.ask(&question)?.1)
     }
 
     /// Waits until a tree is indexed. The first question makes that begin.
     fn index(&self, root: &Path) -> Result<()> {
         self.ask(root, "anything", 100)?;
-        self.ground.indexed(root)?;
+        self.daemon.indexed(root)?;
         Ok(())
     }
 

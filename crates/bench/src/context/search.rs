@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::{Result, ensure};
 use serde_json::Value;
 
-use super::ground::{Ground, files, keyword, names, ripgrep, search, sources};
+use super::context_daemon::{ContextDaemon, files, keyword, names, ripgrep, search, sources};
 use crate::measure::Measured;
 use crate::memory::number;
 use crate::report::{Bar, BarVerdict, Table};
@@ -41,17 +41,17 @@ fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
     let needles = names(&all, NEEDLES);
     ensure!(!needles.is_empty(), "there are no names to search for");
     let ripgrep = ripgrep(tidelock)?;
-    let ground = Ground::start(tidelock)?;
+    let daemon = ContextDaemon::start(tidelock)?;
     // Once for the page cache, which both sides use.
     search(&ripgrep, &root, &needles[0])?;
-    unindexed(table, &ground, &ripgrep, &root, &needles)?;
-    index(table, &ground, &root, &needles[0])?;
-    warm(table, &ground, &ripgrep, &root, &needles)
+    unindexed(table, &daemon, &ripgrep, &root, &needles)?;
+    index(table, &daemon, &root, &needles[0])?;
+    warm(table, &daemon, &ripgrep, &root, &needles)
 }
 
 fn unindexed(
     table: &mut Table,
-    ground: &Ground,
+    daemon: &ContextDaemon,
     ripgrep: &Path,
     root: &Path,
     needles: &[String],
@@ -59,21 +59,21 @@ fn unindexed(
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for place in 0..UNINDEXED {
         let needle = &needles[place % needles.len()];
-        ground.forget(root)?;
+        daemon.forget(root)?;
         let mut question = keyword(root, needle);
         // All of the tree is read, however long that takes.
         question["deadline_ms"] = 60_000.into();
-        let (took, answer) = ground.ask(&question)?;
+        let (took, answer) = daemon.ask(&question)?;
         ensure!(
             answer["index"]["state"] == "building",
             "there is an index: {}",
             answer["index"]
         );
         ours.push(nanoseconds(took));
-        ground.forget(root)?;
+        daemon.forget(root)?;
         theirs.push(nanoseconds(search(ripgrep, root, needle)?.0));
     }
-    ground.forget(root)?;
+    daemon.forget(root)?;
     let measured = |name, samples| Measured { name, samples };
     table.compare(
         "a selective search without an index",
@@ -84,11 +84,11 @@ fn unindexed(
     Ok(())
 }
 
-fn index(table: &mut Table, ground: &Ground, root: &Path, needle: &str) -> Result<()> {
-    ground.forget(root)?;
-    ground.ask(&keyword(root, needle))?;
+fn index(table: &mut Table, daemon: &ContextDaemon, root: &Path, needle: &str) -> Result<()> {
+    daemon.forget(root)?;
+    daemon.ask(&keyword(root, needle))?;
     let began = Instant::now();
-    let index = ground.indexed(root)?;
+    let index = daemon.indexed(root)?;
     let took = began.elapsed();
     let mib = |key: &str| index[key].as_f64().unwrap_or(0.0) / f64::from(1 << 20);
     let (source, size) = (mib("source_bytes"), mib("index_bytes"));
@@ -130,7 +130,7 @@ fn index(table: &mut Table, ground: &Ground, root: &Path, needle: &str) -> Resul
         ],
         BarVerdict::from(part < BAR_SIZE),
     );
-    let peak = peak_mib(ground.pid)?;
+    let peak = peak_mib(daemon.pid)?;
     let bar = format!("under {BAR_MIB} MiB");
     table.judged_row(
         vec![
@@ -146,11 +146,17 @@ fn index(table: &mut Table, ground: &Ground, root: &Path, needle: &str) -> Resul
     Ok(())
 }
 
-fn warm(table: &mut Table, ground: &Ground, ripgrep: &Path, root: &Path, needles: &[String]) -> Result<()> {
+fn warm(
+    table: &mut Table,
+    daemon: &ContextDaemon,
+    ripgrep: &Path,
+    root: &Path,
+    needles: &[String],
+) -> Result<()> {
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for round in 0..=TIMES {
         for needle in needles {
-            let (took, answer) = ground.ask(&keyword(root, needle))?;
+            let (took, answer) = daemon.ask(&keyword(root, needle))?;
             let (their, lines) = search(ripgrep, root, needle)?;
             agree(root, needle, &answer, &lines)?;
             if round > 0 {

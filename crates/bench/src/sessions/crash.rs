@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 
-use super::ground::Ground;
+use super::session_daemon::SessionDaemon;
 use crate::measure::Measured;
 use crate::report::Table;
 use crate::statistics::nanoseconds;
@@ -28,18 +28,18 @@ pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
 fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
     let (mut to_accept, mut to_end) = (Vec::new(), Vec::new());
     for _ in 0..TIMES {
-        let ground = Ground::start(tidelock)?;
-        let session = ground.session()?;
-        let left = ground.turn(&session, "steps:\n- say: before\n- sleep: 600s\n")?;
-        kill(ground.pid)?;
-        let ground = ground.after_kill()?;
+        let daemon = SessionDaemon::start(tidelock)?;
+        let session = daemon.session()?;
+        let left = daemon.turn(&session, "steps:\n- say: before\n- sleep: 600s\n")?;
+        kill(daemon.pid)?;
+        let daemon = daemon.after_kill()?;
         let began = Instant::now();
-        let turn = ground.turn(&session, "steps:\n- say: after\n")?;
+        let turn = daemon.turn(&session, "steps:\n- say: after\n")?;
         to_accept.push(nanoseconds(began.elapsed()));
-        let ended = ground.ended(&session, &turn)?;
+        let ended = daemon.ended(&session, &turn)?;
         to_end.push(nanoseconds(began.elapsed()));
         ensure!(ended["state"] == "done", "the next turn is {}", ended["state"]);
-        let left = ground.ended(&session, &left)?;
+        let left = daemon.ended(&session, &left)?;
         ensure!(left["state"] == "interrupted", "the turn is {}", left["state"]);
     }
     let measured = |samples| Measured {

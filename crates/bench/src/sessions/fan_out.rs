@@ -7,8 +7,8 @@ use anyhow::{Context as _, Result};
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 
-use super::ground::{Ground, words};
 use super::peer::Peer;
+use super::session_daemon::{SessionDaemon, words};
 use super::sse::{Door, Seen, to_the_end};
 use crate::idleness::used_by;
 use crate::jobs::runtime;
@@ -73,13 +73,13 @@ pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
 
 fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
     let runtime = runtime()?;
-    let ground = Ground::start(tidelock)?;
+    let daemon = SessionDaemon::start(tidelock)?;
     let peer = Peer::start(tidelock)?;
     for load in LOADS {
         let [[our_time, our_cpu], [their_time, their_cpu]] = in_long_turns(
             ROUNDS,
             [
-                LongContender::new("tidelock", |_: &Path| ours(&ground, &runtime, load)),
+                LongContender::new("tidelock", |_: &Path| ours(&daemon, &runtime, load)),
                 LongContender::new("FastAPI, sse-starlette", |_: &Path| theirs(&peer, &runtime, load)),
             ],
         )?;
@@ -115,11 +115,11 @@ fn against_original(table: &mut Table, what: &str, ours: &Measured, load: Load) 
     table.judged_row(cells, BarVerdict::from(ratio >= BAR_TIMES_ORIGINAL));
 }
 
-fn ours(ground: &Ground, runtime: &Runtime, load: Load) -> Result<[f64; 2]> {
-    let session = ground.session()?;
-    let turn = ground.turn(&session, &words(WAIT_MS, load.events))?;
-    let request = ground.request(&session, &turn, "");
-    measured(runtime, &ground.door(), &request, load.readers, ground.pid)
+fn ours(daemon: &SessionDaemon, runtime: &Runtime, load: Load) -> Result<[f64; 2]> {
+    let session = daemon.session()?;
+    let turn = daemon.turn(&session, &words(WAIT_MS, load.events))?;
+    let request = daemon.request(&session, &turn, "");
+    measured(runtime, &daemon.door(), &request, load.readers, daemon.pid)
 }
 
 fn theirs(peer: &Peer, runtime: &Runtime, load: Load) -> Result<[f64; 2]> {

@@ -10,7 +10,7 @@ use kernel::SystemClock;
 use protocol::TurnId;
 use sessions::{SessionRecord, TurnRecord};
 
-use super::ground::Ground;
+use super::session_daemon::SessionDaemon;
 use crate::jobs::runtime;
 use crate::measure::Measured;
 use crate::memory::number;
@@ -37,15 +37,15 @@ pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
 }
 
 fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
-    let ground = Ground::start(tidelock)?;
+    let daemon = SessionDaemon::start(tidelock)?;
     let mut sessions = Vec::new();
     for messages in MESSAGES {
-        let session = ground.session()?;
-        let turn = ground.turn(&session, SCRIPT)?;
-        ground.ended(&session, &turn)?;
+        let session = daemon.session()?;
+        let turn = daemon.turn(&session, SCRIPT)?;
+        daemon.ended(&session, &turn)?;
         sessions.push((session, messages));
     }
-    let ground = ground.restarted(|home| {
+    let daemon = daemon.restarted(|home| {
         let runtime = runtime()?;
         let path = home.join("state/log.sqlite3");
         ensure!(path.is_file(), "there is no log in {}", path.display());
@@ -58,14 +58,14 @@ fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
     let (mut times, mut bytes) = (vec![Vec::new(); MESSAGES.len()], vec![Vec::new(); MESSAGES.len()]);
     for round in 0..WARM_UP + TIMES {
         for (place, (session, _)) in sessions.iter().enumerate() {
-            let (before, began) = (written(ground.pid)?, Instant::now());
-            let turn = ground.turn(session, SCRIPT)?;
-            let ended = ground.ended(session, &turn)?;
+            let (before, began) = (written(daemon.pid)?, Instant::now());
+            let turn = daemon.turn(session, SCRIPT)?;
+            let ended = daemon.ended(session, &turn)?;
             let took = nanoseconds(began.elapsed());
             ensure!(ended["state"] == "done", "a turn is {}", ended["state"]);
             if round >= WARM_UP {
                 times[place].push(took);
-                bytes[place].push((written(ground.pid)? - before) as f64);
+                bytes[place].push((written(daemon.pid)? - before) as f64);
             }
         }
     }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 
-use super::ground::{Ground, words};
+use super::session_daemon::{SessionDaemon, words};
 use super::sse::{Lines, some};
 use crate::jobs::runtime;
 use crate::measure::Measured;
@@ -33,19 +33,19 @@ pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
 
 fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
     let runtime = runtime()?;
-    let ground = Ground::start(tidelock)?;
+    let daemon = SessionDaemon::start(tidelock)?;
     let mut requests = Vec::new();
     for events in [SHORT, LONG] {
-        let session = ground.session()?;
-        let turn = ground.turn(&session, &words(0, events))?;
-        let ended = ground.ended(&session, &turn)?;
+        let session = daemon.session()?;
+        let turn = daemon.turn(&session, &words(0, events))?;
+        let ended = daemon.ended(&session, &turn)?;
         let last = ended["last_sequence"]
             .as_u64()
             .context("a turn without a last event")?;
         ensure!(last > events, "the turn has {last} events");
-        requests.push(ground.request(&session, &turn, &format!("?after={}", last - MISSED)));
+        requests.push(daemon.request(&session, &turn, &format!("?after={}", last - MISSED)));
     }
-    let door = ground.door();
+    let door = daemon.door();
     let mut samples = [Vec::new(), Vec::new()];
     for _ in 0..TIMES {
         for (request, samples) in requests.iter().zip(&mut samples) {
@@ -62,17 +62,17 @@ fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
         &measured("20 events of ten thousand", short),
         Bar::WithinTimes(2.0),
     );
-    pause(table, &ground)
+    pause(table, &daemon)
 }
 
-fn pause(table: &mut Table, ground: &Ground) -> Result<()> {
+fn pause(table: &mut Table, daemon: &SessionDaemon) -> Result<()> {
     let runtime = runtime()?;
-    let session = ground.session()?;
-    let turn = ground.turn(&session, &words(500, PAUSED_EVENTS))?;
-    let (door, all) = (ground.door(), ground.request(&session, &turn, ""));
+    let session = daemon.session()?;
+    let turn = daemon.turn(&session, &words(500, PAUSED_EVENTS))?;
+    let (door, all) = (daemon.door(), daemon.request(&session, &turn, ""));
     let paused = runtime.block_on(door.ask(&all))?;
     std::thread::sleep(PAUSE);
-    let last = ground.ended(&session, &turn)?["last_sequence"]
+    let last = daemon.ended(&session, &turn)?["last_sequence"]
         .as_u64()
         .unwrap_or(0);
     let began = Instant::now();
@@ -84,7 +84,7 @@ fn pause(table: &mut Table, ground: &Ground) -> Result<()> {
         }
         if lines.ended.is_none() {
             let after = lines.last_id.unwrap_or(0);
-            let rest = ground.request(&session, &turn, &format!("?after={after}"));
+            let rest = daemon.request(&session, &turn, &format!("?after={after}"));
             lines.read(door.ask(&rest).await?).await?;
         }
         anyhow::Ok(())

@@ -18,7 +18,7 @@ use crate::executor::{CancelOnDrop, ParallelStrategyExecutor, Ran};
 use crate::query::Query;
 use crate::request::{ContextError, Request};
 use crate::settings::ContextSettings;
-use crate::strategy::{Ask, Ground, Strategy, StrategyName};
+use crate::strategy::{Ask, SearchTree, Strategy, StrategyName};
 
 /// The steps, wired together: select, allocate, execute, deduplicate, resolve depth, score, pack, order,
 /// preamble. Many questions may run at once.
@@ -57,7 +57,7 @@ impl Pipeline {
     pub async fn answer(
         &self,
         request: &Request,
-        ground: Ground,
+        searched: SearchTree,
         tokenizer: &'static Tokenizer,
         deadline: &Deadline,
         scope: &Scope,
@@ -79,7 +79,7 @@ impl Pipeline {
         let ask = Arc::new(Ask {
             query: Query::parse(&request.query),
             focus: request.focus.clone(),
-            ground: ground.clone(),
+            searched: searched.clone(),
             most_hits: allocation.most_hits,
         });
         let asked = selected.iter().map(|place| Arc::clone(&self.strategies[*place]));
@@ -94,7 +94,7 @@ impl Pipeline {
         let findings = Findings {
             ran,
             weights: allocation.weights,
-            ground,
+            searched,
             tokenizer,
             budget_tokens: budget,
             piece_tokens: allocation.piece_tokens,
@@ -161,7 +161,7 @@ impl Pipeline {
 struct Findings {
     ran: Vec<Ran>,
     weights: Vec<f64>,
-    ground: Ground,
+    searched: SearchTree,
     tokenizer: &'static Tokenizer,
     budget_tokens: usize,
     /// The token limit of one piece, as long as others want some.
@@ -171,7 +171,7 @@ struct Findings {
 
 /// Assembles an answer from the findings. It reads files, so it blocks. `None` if the scope is cancelled.
 fn assemble_findings(findings: &Findings, scope: &Scope) -> Option<Assembled> {
-    let mut sources = Sources::new(&findings.ground, &findings.deadline, scope);
+    let mut sources = Sources::new(&findings.searched, &findings.deadline, scope);
     let found = deduplicate(&findings.ran, &mut sources);
     if scope.is_cancelled() {
         return None;

@@ -7,7 +7,7 @@ use kernel::{Deadline, Scope};
 use crate::lines::Lines;
 use crate::outline::{Definition, Outline, outline};
 use crate::path::TreePath;
-use crate::strategy::Ground;
+use crate::strategy::SearchTree;
 use crate::view::FileText;
 
 /// How many bytes are read for one answer. Files with hundreds of locations have a few megabytes in total; beyond
@@ -104,7 +104,7 @@ impl Source {
 
 #[derive(Debug)]
 pub(super) struct Sources<'a> {
-    ground: &'a Ground,
+    searched: &'a SearchTree,
     deadline: &'a Deadline,
     scope: &'a Scope,
     read_left: usize,
@@ -112,9 +112,9 @@ pub(super) struct Sources<'a> {
 }
 
 impl<'a> Sources<'a> {
-    pub(super) fn new(ground: &'a Ground, deadline: &'a Deadline, scope: &'a Scope) -> Self {
+    pub(super) fn new(searched: &'a SearchTree, deadline: &'a Deadline, scope: &'a Scope) -> Self {
         Self {
-            ground,
+            searched,
             deadline,
             scope,
             read_left: READ_LIMIT_BYTES,
@@ -128,7 +128,7 @@ impl<'a> Sources<'a> {
 
     /// Reads a file with these hits. `None` if it has no text to show, or too much was already read.
     pub(super) fn read(&mut self, path: &TreePath, hits: &[Lines]) -> Option<Arc<Source>> {
-        let text = self.ground.view.read(path).ok()?;
+        let text = self.searched.view.read(path).ok()?;
         self.read_left = self.read_left.checked_sub(text.len())?;
         let mut source = Source::new(path.clone(), text, None);
         let known = self.known(path).filter(|known| source.fits(known, hits));
@@ -137,8 +137,8 @@ impl<'a> Sources<'a> {
     }
 
     fn known(&self, path: &TreePath) -> Option<Outline> {
-        let index = self.ground.index.as_ref()?;
-        if self.ground.beside_index.binary_search(path).is_ok() {
+        let index = self.searched.index.as_ref()?;
+        if self.searched.beside_index.binary_search(path).is_ok() {
             return None;
         }
         index.outline(index.file(path)?).ok()?

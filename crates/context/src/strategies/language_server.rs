@@ -52,7 +52,7 @@ impl LanguageServer {
         // One that does not keep to its time does not cost the answers of the others.
         let answer = tokio::select! {
             biased;
-            answer = self.servers.ask(&ask.ground.root, &question, scope, deadline) => answer,
+            answer = self.servers.ask(&ask.searched.root, &question, scope, deadline) => answer,
             () = deadline.clone().passed() => Err(PortError::Failed("a language server took too long".to_owned())),
         };
         (question, answer)
@@ -66,7 +66,7 @@ impl Strategy for LanguageServer {
     }
 
     async fn find(&self, ask: Arc<Ask>, scope: Scope, deadline: Deadline) -> Result<Vec<Hit>, StrategyError> {
-        let changed = not_as_on_disk(&ask.ground, &scope).await?;
+        let changed = not_as_on_disk(&ask.searched, &scope).await?;
         let questions = {
             let (ask, changed) = (Arc::clone(&ask), Arc::clone(&changed));
             on_thread(scope.clone(), move |scope| questions(&ask, &changed, scope)).await?
@@ -107,7 +107,7 @@ fn questions(ask: &Ask, changed: &[TreePath], scope: &Scope) -> Result<Vec<CodeQ
             return Err(StrategyError::Cancelled);
         }
         questions.push(CodeQuestion::Diagnostics { file: file.clone() });
-        places.extend(definitions(ask.ground.view.as_ref(), file, &ask.query, scope));
+        places.extend(definitions(ask.searched.view.as_ref(), file, &ask.query, scope));
     }
     // Those that fit the question first; otherwise in the order of the focus.
     places.sort_by_key(|(fits, _)| std::cmp::Reverse(*fits));
@@ -267,7 +267,7 @@ fn there(hits: Vec<Hit>, ask: &Ask, changed: &[TreePath], scope: &Scope) -> Resu
         if changed.binary_search(&hit.path).is_ok() {
             continue;
         }
-        let Ok(text) = ask.ground.view.read(&hit.path) else {
+        let Ok(text) = ask.searched.view.read(&hit.path) else {
             continue;
         };
         // A server may be a moment behind the file.

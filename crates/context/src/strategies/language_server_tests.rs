@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use kernel::{CancellationToken, Clock, SystemClock};
 
 use super::*;
-use crate::strategy::Ground;
+use crate::strategy::SearchTree;
 use crate::view::{FileText, NotText, Since};
 
 #[derive(Debug, Default)]
@@ -112,7 +112,7 @@ async fn found(case: Case) -> (Result<Vec<String>, StrategyError>, Vec<String>) 
     let ask = Ask {
         query: Query::parse(case.query),
         focus: case.focus.iter().map(|text| path(text)).collect(),
-        ground: Ground {
+        searched: SearchTree {
             root: "/tree".into(),
             view: Arc::new(files),
             index: None,

@@ -21,7 +21,7 @@ use crate::executor::on_thread;
 use crate::path::TreePath;
 use crate::ports::{ForCommands, Ports};
 use crate::settings::ContextSettings;
-use crate::strategy::{Ask, Ground, Hit, Strategy, StrategyError, StrategyName};
+use crate::strategy::{Ask, Hit, SearchTree, Strategy, StrategyError, StrategyName};
 use crate::view::Since;
 
 /// The names of the built-in strategies, in the order in which they are reported.
@@ -34,15 +34,15 @@ pub fn all(settings: &ContextSettings, ports: &Ports, commands: &ForCommands) ->
     let mut all: Vec<Arc<dyn Strategy>> = vec![
         Arc::new(Blocking {
             name: "keyword",
-            look: |ask, scope, deadline| keyword::look(ask, ask.ground.index.as_deref(), scope, deadline),
+            look: |ask, scope, deadline| keyword::look(ask, ask.searched.index.as_deref(), scope, deadline),
         }),
         Arc::new(Blocking {
             name: "symbols",
-            look: |ask, scope, deadline| symbols::look(ask, ask.ground.index.as_deref(), scope, deadline),
+            look: |ask, scope, deadline| symbols::look(ask, ask.searched.index.as_deref(), scope, deadline),
         }),
         Arc::new(Blocking {
             name: "repo-map",
-            look: |ask, scope, deadline| repo_map::look(ask, ask.ground.index.as_deref(), scope, deadline),
+            look: |ask, scope, deadline| repo_map::look(ask, ask.searched.index.as_deref(), scope, deadline),
         }),
         Arc::new(recent::Recent::new(commands.clone(), Arc::clone(&ports.plans))),
         Arc::new(language_server::LanguageServer::new(Arc::clone(&ports.languages))),
@@ -75,11 +75,11 @@ impl Strategy for Blocking {
 
 /// Files that look different on disk from what the question is about, in order: those that a plan has changed. Language
 /// servers and commands see only the disk.
-async fn not_as_on_disk(ground: &Ground, scope: &Scope) -> Result<Arc<[TreePath]>, StrategyError> {
-    let view = Arc::clone(&ground.view);
+async fn not_as_on_disk(searched: &SearchTree, scope: &Scope) -> Result<Arc<[TreePath]>, StrategyError> {
+    let view = Arc::clone(&searched.view);
     let since = on_thread(scope.clone(), move |_| Ok(view.since())).await?;
     if since == Since::default() {
         return Ok(Arc::default());
     }
-    Ok(Arc::clone(&ground.beside_index))
+    Ok(Arc::clone(&searched.beside_index))
 }

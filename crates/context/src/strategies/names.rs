@@ -9,7 +9,7 @@ use crate::index::{FileId, Key, Snapshot};
 use crate::outline::{Language, Outline, outline};
 use crate::path::TreePath;
 use crate::query::parts_of;
-use crate::strategy::Ground;
+use crate::strategy::SearchTree;
 
 /// The most files outside the index that are parsed for one question. An index that keeps up leaves a handful.
 const BESIDE_LIMIT: usize = 512;
@@ -93,19 +93,22 @@ pub(super) struct Names<'from, I> {
 
 impl<'from, I: NameIndex> Names<'from, I> {
     /// The names of an index, and the outlines of the files outside it as they are in the view.
-    pub(super) fn indexed(index: &'from I, ground: &Ground, time: Time<'_>) -> Names<'from, I> {
-        let known = ground.beside_index.iter().filter(|path| Language::is_known(path));
+    pub(super) fn indexed(index: &'from I, searched: &SearchTree, time: Time<'_>) -> Names<'from, I> {
+        let known = searched
+            .beside_index
+            .iter()
+            .filter(|path| Language::is_known(path));
         let mut beside = Vec::new();
         for path in known.take(BESIDE_LIMIT) {
             if time.is_over(BESIDE_PERCENT) {
                 break;
             }
-            let text = ground.view.read(path).ok();
+            let text = searched.view.read(path).ok();
             if let Some(found) = text.and_then(|text| outline(path, &text, time.scope)) {
                 beside.push((path.clone(), Arc::new(found)));
             }
         }
-        let hidden = ground.beside_index.iter().filter_map(|path| index.number(path));
+        let hidden = searched.beside_index.iter().filter_map(|path| index.number(path));
         let mut hidden: Vec<FileId> = hidden.collect();
         hidden.sort_unstable();
         let files = index.files();

@@ -12,7 +12,7 @@ use crate::index::{FileId, Key};
 use crate::outline::{Outline, outline};
 use crate::path::TreePath;
 use crate::query::{Query, parts_of};
-use crate::strategy::{Ask, Ground, Hit};
+use crate::strategy::{Ask, Hit, SearchTree};
 use crate::view::{FileText, NotText, Since, View};
 
 #[derive(Clone, Debug, Default)]
@@ -31,7 +31,7 @@ impl Tree {
         Ask {
             query: Query::parse(query),
             focus: focus.iter().map(|name| path(name)).collect(),
-            ground: Ground {
+            searched: SearchTree {
                 root: PathBuf::from("/tree"),
                 view: Arc::new(self.clone()),
                 index: None,

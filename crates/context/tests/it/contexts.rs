@@ -306,7 +306,7 @@ async fn what_cannot_be_asked_is_refused_in_words() {
         (kit.request("  "), "there is nothing to look for"),
         (
             kit.request(&long),
-            "the query is 20000 bytes long, and the most is 16384 bytes",
+            "the query is 20000 bytes long; the limit is 16384 bytes",
         ),
         (
             Request {
@@ -320,14 +320,14 @@ async fn what_cannot_be_asked_is_refused_in_words() {
                 budget_tokens: 2_000_000,
                 ..kit.request("lamp")
             },
-            "the budget is 2000000 tokens, and the most is 1000000 tokens",
+            "the budget is 2000000 tokens; the limit is 1000000 tokens",
         ),
         (
             Request {
                 patience: Some(Duration::from_secs(3600)),
                 ..kit.request("lamp")
             },
-            "the deadline is 3600s, and the most is 120s",
+            "the deadline is 3600s; the limit is 120s",
         ),
         (
             Request {

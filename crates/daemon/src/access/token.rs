@@ -99,7 +99,7 @@ pub enum TokenError {
     File { path: PathBuf, source: io::Error },
     #[error("the token file `{path}` belongs to user {owner}, not to you", path = .path.display())]
     ForeignOwner { path: PathBuf, owner: u32 },
-    #[error("the token file `{path}` has mode {mode:04o}, and 0600 is the most that is safe", path = .path.display())]
+    #[error("the token file `{path}` has mode {mode:04o}; 0600 is the most permissive mode that is safe", path = .path.display())]
     TooOpen { path: PathBuf, mode: u32 },
     #[error("the token file `{path}` does not hold a token of at least {TOKEN_MIN_BYTES} characters", path = .path.display())]
     Unusable { path: PathBuf },

@@ -60,7 +60,7 @@ impl ContextSection {
     pub(super) fn check(&self) -> Result<(), String> {
         if let Some(tokens) = self.budget_tokens.filter(|tokens| *tokens > BUDGET_LIMIT_TOKENS) {
             return Err(format!(
-                "`context.budget_tokens` is {tokens}, and the most is {BUDGET_LIMIT_TOKENS}"
+                "`context.budget_tokens` is {tokens}; the limit is {BUDGET_LIMIT_TOKENS}"
             ));
         }
         check_time("context.deadline_ms", self.deadline_ms)?;

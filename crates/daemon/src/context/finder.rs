@@ -7,16 +7,16 @@ use async_trait::async_trait;
 use context::{Answer, StrategyOutcome};
 use sessions::{ContextFinder, ContextFound, ContextGround, ContextOrder, FinderError};
 
-use super::ground::Ground;
 use super::service::{ContextService, FocusFrom, Question};
+use super::tree::TreeRef;
 
 #[async_trait]
 impl ContextFinder for ContextService {
     async fn find(&self, order: ContextOrder) -> Result<ContextFound, FinderError> {
         let question = Question {
-            ground: match order.ground {
-                ContextGround::Plan(plan) => Ground::Plan(plan),
-                ContextGround::Directory(directory) => Ground::Directory(directory),
+            tree: match order.ground {
+                ContextGround::Plan(plan) => TreeRef::Plan(plan),
+                ContextGround::Directory(directory) => TreeRef::Directory(directory),
             },
             query: order.query,
             focus: order.focus,

@@ -1,7 +1,7 @@
 //! Context, as this daemon finds and shows it.
 //!
 //! - `service` is how the rest of the daemon asks: the interface, the page and agents alike. It is where questions are counted.
-//! - `ground` is which tree is looked at, and as whom; `focus` the files that a question is about. `plan_view` is a plan's
+//! - `tree` is which tree is looked at, and as whom; `focus` the files that a question is about. `plan_view` is a plan's
 //!   sandbox as a tree, `shown` a tree without what must not be shown.
 //! - `open_plans` tells strategies what is being changed; language servers do so in their own module. `finder` is what agents
 //!   have of it.
@@ -9,15 +9,15 @@
 
 mod finder;
 mod focus;
-mod ground;
 mod open_plans;
 mod plan_view;
 mod service;
 mod shown;
+mod tree;
 pub(crate) mod wire;
 
-pub(crate) use ground::Ground;
 pub(crate) use service::{ContextService, FocusFrom, Question, QuestionError};
+pub(crate) use tree::TreeRef;
 
 use std::ffi::OsString;
 use std::path::Path;

@@ -13,8 +13,8 @@ use kernel::{Clock, Deadline, Scope};
 use plans::{PlanError, Plans};
 use sessions::permissions::Readable;
 
-use super::ground::{Ground, SearchedTree, blocking};
 use super::shown::Shown;
+use super::tree::{SearchedTree, TreeRef, blocking};
 use super::{focus, wire};
 use crate::metrics::ContextMetrics;
 
@@ -29,7 +29,7 @@ pub(crate) struct ContextService {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Question {
-    pub(crate) ground: Ground,
+    pub(crate) tree: TreeRef,
     pub(crate) query: String,
     /// Files that it is about, as they were written.
     pub(crate) focus: Vec<String>,
@@ -101,7 +101,7 @@ impl ContextService {
         }
         let patience = question.patience.unwrap_or(settings.patience);
         let deadline = Deadline::after(&self.clock, patience);
-        let found = question.ground.find(&self.plans, deadline.clone()).await?;
+        let found = question.tree.find(&self.plans, deadline.clone()).await?;
         let SearchedTree {
             root,
             directory,
@@ -168,7 +168,7 @@ impl ContextService {
         self.contexts.indexes()
     }
 
-    /// Makes the index of the tree that a directory is in anew. *Cancel safety*: may be dropped; it is made in the background.
+    /// Rebuilds the index of the tree that a directory is in. *Cancel safety*: may be dropped; it is made in the background.
     pub(crate) async fn rebuild(&self, directory: PathBuf) -> Result<IndexInfo, QuestionError> {
         let root = self.plans.root_of(directory).await?;
         if let Some(index) = self.contexts.index(&root) {

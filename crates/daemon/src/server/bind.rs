@@ -18,7 +18,7 @@ pub enum BindError {
     NotLoopback { address: SocketAddr },
     #[error("the address {address} cannot be listened on")]
     Tcp { address: SocketAddr, source: io::Error },
-    #[error("`{path}` is in the way of the socket, and is not one", path = .path.display())]
+    #[error("`{path}` exists and is not a socket", path = .path.display())]
     InTheWay { path: PathBuf },
     #[error("the socket `{path}` cannot be made", path = .path.display())]
     Unix { path: PathBuf, source: io::Error },

@@ -13,7 +13,7 @@ pub enum Closed {
     Protocol(ProtocolError),
     #[error("the server read nothing for {} s", after.as_secs())]
     Stalled { after: Duration },
-    #[error("the server left {unsent} answers unread and went on asking")]
+    #[error("the server keeps sending requests and has left {unsent} answers unread")]
     Flooded { unsent: usize },
     #[error("the connection failed: {0}")]
     Io(io::ErrorKind),
@@ -29,9 +29,9 @@ pub enum ProtocolError {
     #[error(transparent)]
     Message(#[from] MessageError),
     /// An oversized message that can't be matched to a request.
-    #[error("a message of {length} bytes is too long, and it cannot be told what it is")]
+    #[error("a message of {length} bytes is too long, and matches no request")]
     Oversized { length: u64 },
-    #[error("{count} answers in a row were to requests that nobody made")]
+    #[error("{count} answers in a row have unknown ids")]
     UnknownIds { count: u32 },
     #[error("a message did not arrive within {} s", within.as_secs())]
     MessageTooSlow { within: Duration },

@@ -21,7 +21,7 @@ pub enum RequestError {
     #[error("{reason}")]
     Closed { reason: Arc<Closed> },
     /// The answer was too long. The connection stays open.
-    #[error("the answer has {bytes} bytes, which is more than is kept")]
+    #[error("the answer has {bytes} bytes, which is too long")]
     Oversized { bytes: u64 },
     #[error("{limit} calls are waiting for this server")]
     TooManyPending { limit: usize },

@@ -19,13 +19,13 @@ use crate::text::{LineIndex, PositionEncoding, UriError, uri_of_path};
 
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum DocumentError {
-    #[error("{} has {bytes} bytes, and a language server is given at most {limit}", path.display())]
+    #[error("{} has {bytes} bytes; the limit for language servers is {limit}", path.display())]
     TooLarge {
         path: Arc<Path>,
         bytes: usize,
         limit: usize,
     },
-    #[error("{limit} documents are in use in this server, and that is as many as may be")]
+    #[error("{limit} documents are in use in this server, which is the limit")]
     TooMany { limit: usize },
     #[error(transparent)]
     Uri(#[from] UriError),
@@ -34,7 +34,7 @@ pub enum DocumentError {
 /// The wait ended before the server was told.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum SentError {
-    #[error("generation {asked} of the server is not the one that is told about documents")]
+    #[error("generation {asked} of the server is not the current one")]
     GenerationOver {
         asked: Generation,
         current: Option<Generation>,

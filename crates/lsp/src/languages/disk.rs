@@ -24,7 +24,7 @@ pub enum ReadTextError {
     },
     #[error("`{}` is not UTF-8", path.display())]
     NotUtf8 { path: PathBuf },
-    #[error("`{}` has {bytes} bytes, and at most {limit} are read", path.display())]
+    #[error("`{}` has {bytes} bytes; the limit is {limit}", path.display())]
     TooLarge { path: PathBuf, bytes: u64, limit: u64 },
 }
 
@@ -141,7 +141,7 @@ mod tests {
         for (name, expected) in [
             ("text", "grün"),
             ("binary", "is not UTF-8"),
-            ("large", "has 8 bytes, and at most 7 are read"),
+            ("large", "has 8 bytes; the limit is 7"),
             ("", "is not a file"),
             ("absent", "No such file or directory (os error 2)"),
         ] {

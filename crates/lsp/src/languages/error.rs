@@ -22,16 +22,16 @@ pub enum AskError {
     Workspace(#[from] WorkspaceError),
     #[error("no language server is configured for `{}`", path.display())]
     NoServer { path: PathBuf, notes: Vec<ConfigNote> },
-    #[error("`{server}` is no language server for `{}`", path.display())]
+    #[error("`{server}` is not a language server for `{}`", path.display())]
     OtherServer { server: String, path: PathBuf },
-    #[error("no language server for `{}` is on this machine", path.display())]
+    #[error("no language server for `{}` is installed", path.display())]
     NotInstalled {
         path: PathBuf,
         /// The servers that could answer, best first.
         missing: Vec<MissingServer>,
         notes: Vec<ConfigNote>,
     },
-    #[error("no language server with the id `{id}` was used")]
+    #[error("there is no language server with the id `{id}`")]
     UnknownId { id: String },
     #[error("{server}: {source}")]
     Lifecycle {
@@ -39,7 +39,7 @@ pub enum AskError {
         source: LifecycleError,
     },
     /// It is not the process that the caller saw. Nothing was changed.
-    #[error("you saw generation {seen}, and it is {} now", current.status.generation)]
+    #[error("the server has changed: you saw generation {seen}, and it is now {}", current.status.generation)]
     Moved {
         seen: ServerGeneration,
         current: Box<ServerView>,
@@ -59,7 +59,7 @@ pub enum AskError {
     /// The server went away at the deadline, or during a request that must not be repeated.
     #[error("{server} went away in generation {generation} while it was asked; ask again")]
     WentAway { server: Arc<str>, generation: u64 },
-    #[error("nothing can be looked up any more")]
+    #[error("the daemon is shutting down")]
     ShuttingDown,
 }
 

@@ -102,7 +102,7 @@ pub enum DiagnosticsBy {
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("the server has {limit} registrations, and that is as many as may be")]
+#[error("the server has {limit} registrations, which is the limit")]
 pub struct TooManyRegistrations {
     pub limit: usize,
 }

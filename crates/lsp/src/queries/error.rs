@@ -24,7 +24,7 @@ pub enum QueryError {
         #[source]
         refusal: Refusal,
     },
-    #[error("{server} gave a broken answer to {method}: {problem} at {place}")]
+    #[error("{server} gave an invalid answer to {method}: {problem} at {place}")]
     Broken {
         server: String,
         method: &'static str,
@@ -45,7 +45,7 @@ pub enum QueryError {
     NotOpen { path: PathBuf },
     #[error("{server} says that nothing can be renamed there")]
     NotRenamable { server: String },
-    #[error("{server} wants to edit {place} in a way that cannot be done")]
+    #[error("{server} wants to edit {place} in a way that is not possible")]
     BadEdit {
         server: String,
         place: String,
@@ -57,7 +57,7 @@ pub enum QueryError {
     #[error("{server} wants to edit {place}, which cannot be read")]
     Unreadable { server: String, place: String },
     /// The edit is over the limit; a part of it would be worse than nothing.
-    #[error("{server} wants to make {edits} edits, and at most {limit} are taken")]
+    #[error("{server} wants to make {edits} edits; the limit is {limit}")]
     TooManyEdits {
         server: String,
         edits: usize,

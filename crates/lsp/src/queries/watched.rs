@@ -48,7 +48,7 @@ pub enum WatchError {
     Broken { problem: String },
     #[error("`{pattern}` is not a pattern: {problem}")]
     BadPattern { pattern: String, problem: String },
-    #[error("the server watches {limit} patterns, and that is as many as may be")]
+    #[error("the server watches {limit} patterns, which is the limit")]
     TooMany { limit: usize },
 }
 

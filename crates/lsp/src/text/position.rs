@@ -22,9 +22,9 @@ pub struct WireRange {
 pub enum PositionError {
     #[error("{position} is not a position: lines and columns are counted from 1")]
     Zero { position: Position },
-    #[error("there is no line {line}: the text has {lines} line(s)")]
+    #[error("there is no line {line}: the text ends at line {lines}")]
     NoSuchLine { line: u32, lines: u32 },
-    #[error("there is no column {column} in line {line}: the line has {length} character(s)")]
+    #[error("there is no column {column} in line {line}: the line ends after column {length}")]
     NoSuchColumn {
         line: u32,
         column: u32,

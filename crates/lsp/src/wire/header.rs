@@ -27,9 +27,9 @@ pub enum FrameError {
     DuplicateLength,
     #[error("the Content-Length {value:?} is not a length")]
     InvalidLength { value: String },
-    #[error("the Content-Length {value} is beyond everything up to {limit} that would be skipped")]
+    #[error("the Content-Length {value} exceeds the limit of {limit}")]
     AbsurdLength { value: String, limit: u64 },
-    #[error("the Content-Type {value:?} names another character set than UTF-8")]
+    #[error("the Content-Type {value:?} does not say UTF-8")]
     WrongCharset { value: String },
 }
 

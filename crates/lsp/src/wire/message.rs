@@ -107,7 +107,7 @@ pub enum MessageError {
     WrongVersion { found: String },
     #[error("the id {found} is neither a whole number nor a string")]
     InvalidId { found: String },
-    #[error("the method {found} is no string")]
+    #[error("the method {found} is not a string")]
     InvalidMethod { found: String },
     #[error("the message is neither a request nor an answer")]
     Neither,

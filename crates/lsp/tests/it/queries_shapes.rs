@@ -158,7 +158,7 @@ fn hovers() {
         .unwrap_err();
     assert_eq!(
         error.to_string(),
-        "test-server gave a broken answer to textDocument/hover: expected a text, found a number at result.contents"
+        "test-server gave an invalid answer to textDocument/hover: expected a text, found a number at result.contents"
     );
 }
 

@@ -147,7 +147,7 @@ fn positions_of_people_are_refused_with_what_would_be_right() {
     );
     assert_eq!(
         index.offset_of(at(1, 5)).unwrap_err().to_string(),
-        "there is no column 5 in line 1: the line has 3 character(s)"
+        "there is no column 5 in line 1: the line ends after column 3"
     );
 }
 

@@ -44,7 +44,7 @@ impl CommandStrategy {
         let Some((program, arguments)) = self.settings.command.split_first() else {
             return Err(StrategyError::Failed("no command is set for it".to_owned()));
         };
-        let Some(root) = ask.ground.root.to_str() else {
+        let Some(root) = ask.searched.root.to_str() else {
             return Err(StrategyError::NotApplicable(
                 "the path of the tree cannot be written as JSON".to_owned(),
             ));
@@ -58,7 +58,7 @@ impl CommandStrategy {
         let errand = Errand {
             program: program.into(),
             arguments: arguments.iter().map(OsString::from).collect(),
-            directory: &ask.ground.root,
+            directory: &ask.searched.root,
             environment: self.commands.environment.clone(),
             owner: self.name().circuit(),
             reason: "asked for context".to_owned(),
@@ -78,7 +78,7 @@ impl Strategy for CommandStrategy {
     }
 
     async fn find(&self, ask: Arc<Ask>, scope: Scope, deadline: Deadline) -> Result<Vec<Hit>, StrategyError> {
-        let changed = not_as_on_disk(&ask.ground, &scope).await?;
+        let changed = not_as_on_disk(&ask.searched, &scope).await?;
         let run = self.ask(&ask, &changed, &scope, &deadline).await?;
         let hits = answer(&run)?;
         on_thread(scope, move |scope| there(hits, &ask, &changed, scope)).await
@@ -119,7 +119,7 @@ fn there(hits: Vec<Hit>, ask: &Ask, changed: &[TreePath], scope: &Scope) -> Resu
         if found.len() == ask.most_hits {
             break;
         }
-        if ask.ground.view.read(&hit.path).is_err() {
+        if ask.searched.view.read(&hit.path).is_err() {
             continue;
         }
         if changed.binary_search(&hit.path).is_ok() {

@@ -92,19 +92,19 @@ struct Looked {
 impl Search<'_> {
     /// Reads the files that match some of the concepts, which are the first ones of the pattern.
     fn by(&self, index: Option<&impl Postings>, concepts: &[Concept]) -> Result<Looked, StrategyError> {
-        let ground = &self.ask.ground;
+        let searched = &self.ask.searched;
         let time = self.time;
         let reasons = Pattern::new(concepts)?;
         let found = match index {
-            Some(index) => candidates(index, concepts, &reasons, &self.wanted, &ground.beside_index),
-            None => walk(&*ground.view, concepts, &reasons, &self.wanted, time),
+            Some(index) => candidates(index, concepts, &reasons, &self.wanted, &searched.beside_index),
+            None => walk(&*searched.view, concepts, &reasons, &self.wanted, time),
         };
         let found = found.map_err(|error| StrategyError::Failed(error.to_string()))?;
         let is_named = |path: &TreePath| {
             reasons.in_path(path).0 != Mask::default() || self.wanted.iter().any(|wanted| wanted.fits(path))
         };
         let may_matter = |path: &TreePath, bytes: &[u8]| reasons.may_be_in(bytes) || is_named(path);
-        let mut read = read_all(&*ground.view, &self.pattern, &found.files, &may_matter, time);
+        let mut read = read_all(&*searched.view, &self.pattern, &found.files, &may_matter, time);
         if time.scope.is_cancelled() {
             return Err(StrategyError::Cancelled);
         }

@@ -15,7 +15,7 @@ use crate::index::{FileId, Key};
 use crate::lines::Lines;
 use crate::path::TreePath;
 use crate::query::{Query, parts_of};
-use crate::strategy::{Ask, Ground, Hit, StrategyError};
+use crate::strategy::{Ask, Hit, SearchTree, StrategyError};
 use crate::view::{FileText, NotText, Since, View};
 
 /// A tree in memory. A text with a NUL in it is binary.
@@ -134,7 +134,7 @@ fn ask(tree: &Tree, query: &str, beside: &[TreePath]) -> Ask {
     Ask {
         query: Query::parse(query),
         focus: Vec::new(),
-        ground: Ground {
+        searched: SearchTree {
             root: PathBuf::from("/tree"),
             view: Arc::new(tree.clone()),
             index: None,

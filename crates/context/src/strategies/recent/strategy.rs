@@ -95,7 +95,7 @@ impl Strategy for Recent {
     }
 
     async fn find(&self, ask: Arc<Ask>, scope: Scope, deadline: Deadline) -> Result<Vec<Hit>, StrategyError> {
-        let root = &ask.ground.root;
+        let root = &ask.searched.root;
         let (history, plans) = tokio::join!(
             self.history(root, &scope, &deadline),
             self.open_plans(root, &scope)
@@ -123,7 +123,7 @@ fn there(scored: Vec<Scored>, ask: &Ask, scope: &Scope) -> Result<Vec<Hit>, Stra
         if hits.len() == ask.most_hits {
             break;
         }
-        if ask.ground.view.read(&scored.path).is_ok() {
+        if ask.searched.view.read(&scored.path).is_ok() {
             hits.push(Hit {
                 path: scored.path,
                 lines: None,

@@ -38,7 +38,7 @@ pub(in crate::strategies) fn look<I: NameIndex>(
         return not_applicable("there is no index yet");
     };
     let time = Time::new(scope, &deadline);
-    let names = Names::indexed(index, &ask.ground, time);
+    let names = Names::indexed(index, &ask.searched, time);
     let failed = |error: io::Error| StrategyError::Failed(error.to_string());
     let seeds = seeds(&names, &ask.query, &ask.focus).map_err(failed)?;
     if seeds.is_empty() {

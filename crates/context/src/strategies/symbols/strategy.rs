@@ -34,9 +34,9 @@ pub(in crate::strategies) fn look<I: NameIndex>(
     }
     let time = Time::new(scope, &deadline);
     let names = match index {
-        Some(index) => Names::indexed(index, &ask.ground, time),
+        Some(index) => Names::indexed(index, &ask.searched, time),
         None => {
-            let walked = walk(&*ask.ground.view, &wanted, time)?;
+            let walked = walk(&*ask.searched.view, &wanted, time)?;
             Names::alone(walked.files, walked.of_files)
         }
     };

@@ -12,7 +12,7 @@ use super::plan_view::PlanView;
 use super::service::QuestionError;
 
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) enum Ground {
+pub(crate) enum TreeRef {
     /// The workspace, the repository or the directory itself that this one is in, as it is on disk.
     Directory(PathBuf),
     Plan(PlanId),
@@ -25,7 +25,7 @@ pub(super) struct SearchedTree {
     pub(super) view: Arc<dyn View>,
 }
 
-impl Ground {
+impl TreeRef {
     /// Finds the tree. A plan that is being applied is waited for, until the deadline.
     pub(super) async fn find(self, plans: &Plans, deadline: Deadline) -> Result<SearchedTree, QuestionError> {
         match self {

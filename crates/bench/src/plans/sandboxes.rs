@@ -13,7 +13,7 @@ use tokio::runtime::Runtime;
 use super::service::{Starter, environment};
 use crate::statistics::nanoseconds;
 
-pub(super) struct Ground<'a> {
+pub(super) struct Sandboxes<'a> {
     pub(super) runtime: &'a Runtime,
     pub(super) starter: Starter,
     strategies: Strategies,
@@ -30,7 +30,7 @@ pub(super) struct Made {
     order: SandboxOrder,
 }
 
-impl<'a> Ground<'a> {
+impl<'a> Sandboxes<'a> {
     pub(super) fn prepare(
         runtime: &'a Runtime,
         tidelock: &Path,

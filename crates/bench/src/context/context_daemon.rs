@@ -19,14 +19,14 @@ const LONG_NAME: usize = 14;
 /// What is larger is no source.
 const LARGEST_BYTES: u64 = 1024 * 1024;
 
-pub(super) struct Ground {
+pub(super) struct ContextDaemon {
     _daemon: Daemon,
     pub(super) pid: u32,
     socket: PathBuf,
     token: String,
 }
 
-impl Ground {
+impl ContextDaemon {
     pub(super) fn start(tidelock: &Path) -> Result<Self> {
         let daemon = Daemon::start(tidelock, |_| Ok(()))?;
         Ok(Self {

@@ -13,7 +13,7 @@ use crate::own_daemon::Daemon;
 /// How long one request waits for the end of a turn; the most that the daemon allows.
 const WAIT_MS: u64 = 60_000;
 
-pub(super) struct Ground {
+pub(super) struct SessionDaemon {
     pub(super) daemon: Daemon,
     pub(super) pid: u32,
     socket: PathBuf,
@@ -21,7 +21,7 @@ pub(super) struct Ground {
     workspace: TempDir,
 }
 
-impl Ground {
+impl SessionDaemon {
     pub(super) fn start(tidelock: &Path) -> Result<Self> {
         Self::around(Daemon::start(tidelock, |_| Ok(()))?, tempfile::tempdir()?)
     }
