@@ -30,7 +30,7 @@ pub struct CodeLocation {
 pub enum PortError {
     /// Nobody can answer: there is no server for these files, or it isn't ready yet.
     #[error("{0}")]
-    Nobody(String),
+    Unavailable(String),
     #[error("{0}")]
     Failed(String),
 }
@@ -96,7 +96,7 @@ impl LanguageServers for NoLanguageServers {
         _: &Scope,
         _: &Deadline,
     ) -> Result<Vec<CodeLocation>, PortError> {
-        Err(PortError::Nobody("there are no language servers".to_owned()))
+        Err(PortError::Unavailable("there are no language servers".to_owned()))
     }
 }
 

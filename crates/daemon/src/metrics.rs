@@ -256,7 +256,7 @@ impl Collector for Observed {
 impl Observed {
     /// The sizes are those of the last measurement: to count a large log takes a while, and nobody asks for that.
     fn encode_log(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        let help = "Daemons of this home that ended without a word, found when this one started";
+        let help = "Daemons of this home that crashed, found when this one started";
         let crashed = encoder.encode_descriptor("boots_found_crashed", help, None, MetricType::Gauge)?;
         ConstGauge::new(self.found_crashed).encode(crashed)?;
 

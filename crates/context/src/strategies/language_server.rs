@@ -217,7 +217,7 @@ fn hits(answers: Vec<Answered>) -> Result<Vec<Hit>, StrategyError> {
                 has_answer = true;
                 hits.extend(places.into_iter().map(|place| hit(&question, place)));
             }
-            Err(PortError::Nobody(why)) => nobody = nobody.or(Some(why)),
+            Err(PortError::Unavailable(why)) => nobody = nobody.or(Some(why)),
             Err(PortError::Failed(why)) => failed = failed.or(Some(why)),
         }
     }

@@ -49,7 +49,7 @@ impl Servers {
         match answer {
             Some(Err(PortError::Failed(why))) if why == "hang" => std::future::pending().await,
             Some(answer) => answer,
-            None => Err(PortError::Nobody("nobody".to_owned())),
+            None => Err(PortError::Unavailable("nobody".to_owned())),
         }
     }
 }

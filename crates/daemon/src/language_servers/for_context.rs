@@ -160,7 +160,7 @@ impl Collected {
                 Ok(self.found)
             }
             (false, Some(error)) => Err(error),
-            (false, None) => Err(PortError::Nobody(
+            (false, None) => Err(PortError::Unavailable(
                 "no language server runs for this workspace".to_owned(),
             )),
         }
@@ -278,7 +278,7 @@ fn not_answered(error: &AskError) -> PortError {
         | AskError::Moved { .. }
         | AskError::StopOfAll(_)
         | AskError::NotReady { .. }
-        | AskError::ShuttingDown => PortError::Nobody(text),
+        | AskError::ShuttingDown => PortError::Unavailable(text),
         AskError::Document(_)
         | AskError::Query(_)
         | AskError::Request { .. }
@@ -372,9 +372,9 @@ mod tests {
 
     #[test]
     fn one_answer_is_enough_and_a_failure_is_worth_more_than_nobody() {
-        let nobody = || Err(PortError::Nobody("nobody".to_owned()));
+        let nobody = || Err(PortError::Unavailable("nobody".to_owned()));
         let failed = || Err(PortError::Failed("failed".to_owned()));
-        let none = PortError::Nobody("no language server runs for this workspace".to_owned());
+        let none = PortError::Unavailable("no language server runs for this workspace".to_owned());
         for (said, expected) in [
             (vec![], Err(none)),
             (vec![nobody()], nobody()),

@@ -299,9 +299,7 @@ fn note_to_wire(note: &lsp::ConfigNote) -> ConfigNote {
     };
     let message = match note {
         // Whoever shows it knows how to trust it in their own words.
-        Note::Untrusted { .. } => {
-            "not used: it can name programs to run, and nobody has trusted it".to_owned()
-        }
+        Note::Untrusted { .. } => "not used: it can name programs to run, and is not trusted".to_owned(),
         // The file stands beside it.
         Note::Broken(error) => {
             let text = error.to_string();

@@ -50,7 +50,7 @@ impl ContextMetrics {
     pub(super) fn register(&self, registry: &mut Registry) {
         registry.register(
             "context_questions",
-            "Questions about code, by what became of them",
+            "Questions about code, by outcome",
             Family::clone(&self.questions),
         );
         registry.register_with_unit(
@@ -61,7 +61,7 @@ impl ContextMetrics {
         );
         registry.register(
             "context_strategies",
-            "Strategies of questions that were answered, by what became of them",
+            "Strategies of answered questions, by outcome",
             Family::clone(&self.strategies),
         );
     }
@@ -146,19 +146,19 @@ pub(super) fn encode(indexes: &[IndexInfo], encoder: &mut DescriptorEncoder<'_>)
         ConstGauge::new(count).encode(states.encode_family(&[("state", state)])?)?;
     }
     let files: u64 = indexes.iter().map(|index| index.files as u64).sum();
-    let help = "Files that the indexes know";
+    let help = "Indexed files";
     let number = encoder.encode_descriptor("context_index_files", help, None, MetricType::Gauge)?;
     ConstGauge::new(files).encode(number)?;
     let unit = Unit::Bytes;
     for (name, help, bytes) in [
         (
             "context_index_size",
-            "What the indexes take on disk",
+            "Size of the indexes on disk",
             indexes.iter().map(|index| index.index_bytes).sum::<u64>(),
         ),
         (
             "context_index_source",
-            "What the files have that the indexes know",
+            "Size of the indexed files",
             indexes.iter().map(|index| index.source_bytes).sum(),
         ),
     ] {

@@ -24,7 +24,7 @@ impl McpMetrics {
         };
         registry.register(
             "mcp_calls",
-            "Tools that clients of the Model Context Protocol have called, by what became of it",
+            "Tool calls of Model Context Protocol clients, by outcome",
             Family::clone(&metrics.calls),
         );
         metrics

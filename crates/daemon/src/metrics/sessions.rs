@@ -93,7 +93,7 @@ impl SessionMetrics {
         );
         registry.register(
             "permission_answers",
-            "Answers to them, those by silence included",
+            "Answers to them, including timeouts",
             Family::clone(&metrics.answers),
         );
         metrics
@@ -135,7 +135,7 @@ pub(super) fn encode(counts: &SessionCounts, encoder: &mut DescriptorEncoder<'_>
         ("turns_running", "Turns that run here", counts.running),
         (
             "sessions_waiting",
-            "Sessions with prompts that wait for a place here",
+            "Sessions with prompts that wait for a turn here",
             counts.waiting,
         ),
     ] {

@@ -26,7 +26,7 @@ struct Handle {
 impl Drop for Handle {
     fn drop(&mut self) {
         self.shared
-            .close(Closed::Asked("nobody uses the client any more".to_owned()));
+            .close(Closed::Asked("the client is no longer used".to_owned()));
     }
 }
 

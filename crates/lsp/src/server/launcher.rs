@@ -137,7 +137,7 @@ impl Launcher {
             LaunchSpec::Tcp(address) => {
                 let connected = Connection::tcp(*address, budget).await;
                 let connected = connected
-                    .map_err(|error| Failure::new(format!("nobody answers at {address}: {error}")))?;
+                    .map_err(|error| Failure::new(format!("no server answers at {address}: {error}")))?;
                 Ok((connected, None))
             }
             LaunchSpec::TcpSpawned { command, address } => {

@@ -284,7 +284,7 @@ impl Incoming for ServerReports {
                 let refusal = "the daemon changes no files by itself; ask for the edit instead";
                 self.site
                     .record
-                    .add(RecordLevel::State, "an edit that nobody asked for was refused");
+                    .add(RecordLevel::State, "refused an unrequested edit");
                 Ok(serde_json::json!({"applied": false, "failureReason": refusal}))
             }
             _ => self.answers.answer(method, &params),

@@ -75,7 +75,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     }
     match findings.len() {
         0 => Ok(()),
-        1 => bail!("tidy found 1 thing to mend"),
-        count => bail!("tidy found {count} things to mend"),
+        1 => bail!("tidy found 1 thing to fix"),
+        count => bail!("tidy found {count} things to fix"),
     }
 }
