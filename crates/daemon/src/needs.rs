@@ -34,10 +34,10 @@ const READ_JOBS: u32 = 20;
 const READ_RESCUED: usize = 50;
 /// For how long a failed job is worth a look.
 const JOB_NEWS_MS: u64 = 60 * 60 * 1000;
-/// From here on nobody counts.
+/// The largest count that is shown.
 const COUNTED: usize = 99;
 
-/// What there is to know about a turn that was interrupted.
+/// What is said about an interrupted turn.
 pub(crate) const INTERRUPTED: &str = "its daemon ended during the turn; what was said so far is kept";
 pub(crate) const REFUSED: &str = "calls to it are refused";
 

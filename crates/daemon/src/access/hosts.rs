@@ -20,7 +20,7 @@ const HTTP_PORT: u16 = 80;
 /// What the name of the page's host is derived for. It stays the same as long as the token does.
 const PAGE_HOST_KEY: &str = "tidelock 2026-11-17 host name of the page";
 
-/// How many characters of the derived key are in the name: 128 bits, which nobody guesses.
+/// How many characters of the derived key are in the name: 128 bits.
 const PAGE_HOST_CHARACTERS: usize = 32;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl Transport {
 pub(crate) struct Hosts {
     port: u16,
     own: Vec<String>,
-    /// Where the page is. The one name of ours whose cookies count.
+    /// The host of the page, the only one of ours that may set cookies.
     page: String,
     allowed: Vec<AllowedHost>,
 }

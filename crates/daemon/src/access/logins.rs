@@ -21,10 +21,10 @@ const LOGIN_LIFETIME: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// How many unused links there can be. One person opens one at a time; with more, the oldest stops working.
 const MAX_CODES: usize = 16;
 
-/// How many notices wait to be read. One person does one thing at a time.
+/// How many unread notices are kept. One person does one thing at a time.
 const MAX_NOTICES: usize = 64;
 
-/// What the two keys are for. They stand in for the token, which is never sealed into anything itself.
+/// The purposes of the two keys. They are derived from the token, which is never used directly.
 const COOKIE_KEY: &str = "tidelock 2026-11-17 cookie of the page";
 const FORM_KEY: &str = "tidelock 2026-11-16 form token of a cookie";
 
@@ -125,7 +125,7 @@ impl Logins {
         })
     }
 
-    /// Keeps something to be said on the next page that this login loads. A later one takes its place.
+    /// Keeps a notice for the next page that this login loads. It replaces an earlier one.
     pub(crate) fn leave_notice(&self, id: LoginId, notice: Notice) {
         let notices = &mut self.lock().notices;
         notices.retain(|(other, _)| *other != id);

@@ -10,13 +10,13 @@ use thiserror::Error;
 
 use super::secret::Secret;
 
-/// A token is 64 characters when we make it; somebody else's may be longer, but not a book.
+/// The largest token file. Our own tokens have 64 characters.
 const TOKEN_LIMIT_BYTES: u64 = 4096;
 const TOKEN_MIN_BYTES: usize = 32;
 /// The permissions that a token file may have at most: read and write for its owner.
 const ALLOWED_MODE: u32 = 0o600;
 
-/// Reads the token, and makes it first if there is none.
+/// Reads the token, or creates one.
 pub(crate) fn load_or_create(path: &Path, boot_id: BootId) -> Result<Secret, TokenError> {
     match File::open(path) {
         Ok(file) => read(path, file),
@@ -60,8 +60,8 @@ fn read(path: &Path, file: File) -> Result<Secret, TokenError> {
     Ok(Secret::from_text(token))
 }
 
-/// Writes a new token under another name and then gives it its own, so that nobody ever reads half of one.
-/// A link does not replace what is there, unlike a rename.
+/// Writes a new token under a temporary name and links it into place, so that nobody reads half of one. Unlike a
+/// rename, a link doesn't replace an existing file.
 fn create(path: &Path, boot_id: BootId) -> Result<(), TokenError> {
     let token = Secret::generate().map_err(TokenError::Random)?;
     let mut name = path.file_name().unwrap_or_default().to_owned();

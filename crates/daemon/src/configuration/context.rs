@@ -11,11 +11,12 @@ use serde::Deserialize;
 
 use crate::app::whole_ms;
 
-/// The most strategies that run at once. Each takes a thread and reads the disk; more of them only get into each other's way.
+/// The most strategies that run at once. Each takes a thread and reads the disk; more would only slow each other
+/// down.
 pub(super) const MOST_WORKERS: usize = 64;
 /// The most strategies that are commands. Each is a process for every question.
 const MOST_COMMANDS: usize = 16;
-/// The largest weight. What counts a hundred times as much as the rest counts alone.
+/// The largest weight. A hundred times the others' already decides alone.
 pub(super) const LARGEST_WEIGHT: f64 = 100.0;
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
@@ -56,7 +57,6 @@ pub(crate) struct CommandSection {
 }
 
 impl ContextSection {
-    /// What is wrong with it, if something is.
     pub(super) fn check(&self) -> Result<(), String> {
         if let Some(tokens) = self.budget_tokens.filter(|tokens| *tokens > BUDGET_LIMIT_TOKENS) {
             return Err(format!(

@@ -22,7 +22,7 @@ pub(super) const ANY_NAME: &str = "NAME";
 /// Stands behind a part of a path that is a list of tables.
 pub(super) const EACH: &str = "[]";
 
-/// What a daemon uses, in the words of those who use it.
+/// The settings that a daemon uses.
 #[derive(Debug)]
 pub(super) struct InForce {
     pub(super) default_agent: Option<String>,
@@ -38,7 +38,6 @@ pub(super) struct InForce {
 }
 
 impl InForce {
-    /// With these settings for the model, which depend on more than the file.
     pub(super) fn new(configuration: Configuration, model: ModelSettings) -> Self {
         let Configuration {
             sessions,
@@ -137,9 +136,9 @@ pub struct Key {
     pub path: &'static str,
     pub kind: Kind,
     pub meaning: &'static str,
-    /// The variable that goes before the file, if there is one.
+    /// The environment variable that takes precedence over the file, if any.
     pub before_file: Option<&'static str>,
-    /// The variable that is asked if the file says nothing, if there is one.
+    /// The environment variable that is the fallback, if any.
     pub after_file: Option<&'static str>,
     /// What is used, for the one of this name where the user chooses names.
     pub(super) in_force: fn(&InForce, &str) -> Value,
@@ -168,7 +167,7 @@ impl Key {
         self
     }
 
-    /// What a daemon uses if nobody says anything; null if that is nothing.
+    /// The default; null if there is none.
     #[must_use]
     pub fn usual(&self) -> Value {
         let usual = InForce::new(Configuration::default(), ModelSettings::default());

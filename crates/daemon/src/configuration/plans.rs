@@ -18,7 +18,7 @@ pub(crate) struct PlansSection {
 }
 
 impl PlansSection {
-    /// What is written goes before what there is.
+    /// The file takes precedence.
     pub(crate) fn settings(self, usual: PlansSettings) -> PlansSettings {
         PlansSettings {
             keep_for: self.keep_days.map_or(usual.keep_for, |days| DAY * days),

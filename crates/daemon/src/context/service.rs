@@ -18,7 +18,7 @@ use super::tree::{SearchedTree, TreeRef, blocking};
 use super::{focus, wire};
 use crate::metrics::ContextMetrics;
 
-/// Answers questions about code for this daemon. Clones are the same.
+/// Answers questions about code. Clones share the service.
 #[derive(Clone, Debug)]
 pub(crate) struct ContextService {
     pub(super) contexts: Contexts,
@@ -177,7 +177,7 @@ impl ContextService {
         Ok(self.index_of(&root))
     }
 
-    /// What there is to know of the index of a tree. One that is being removed is as if it had not begun.
+    /// The state of a tree's index. One that is being removed counts as absent.
     fn index_of(&self, root: &Path) -> IndexInfo {
         match self.contexts.index(root) {
             Some(index) => index.info(),
@@ -243,8 +243,8 @@ impl ContextService {
         &self.metrics
     }
 
-    /// Throws indexes away that nobody has used for long, if there are too many. How many. *Cancel safety*: may be dropped;
-    /// what is done is done.
+    /// Removes the least recently used indexes if there are too many, and returns how many. *Cancel safety*: may be
+    /// dropped; what was removed stays removed.
     pub(crate) async fn collect(&self) -> io::Result<usize> {
         self.contexts.collect().await
     }

@@ -17,7 +17,7 @@ impl Allows for Readable {
     }
 }
 
-/// A tree in which the files that somebody may not read are as if they were not there.
+/// A tree without the files that the reader has no permission for.
 #[derive(Debug)]
 pub(super) struct Shown<A> {
     pub(super) view: Arc<dyn View>,

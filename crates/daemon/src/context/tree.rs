@@ -13,7 +13,7 @@ use super::service::QuestionError;
 
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum TreeRef {
-    /// The workspace, the repository or the directory itself that this one is in, as it is on disk.
+    /// The workspace, repository or directory around this one, as it is on disk.
     Directory(PathBuf),
     Plan(PlanId),
 }

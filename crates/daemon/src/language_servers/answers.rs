@@ -8,7 +8,6 @@ use protocol::{
 
 use super::problems::code_of;
 
-/// Places. An answer of another kind does not come to this question.
 pub(crate) fn locations(answered: Answered) -> LocationsAnswer {
     let (workspace, answered_by) = (workspace(&answered), answered_by(&answered));
     let (locations, total) = match answered.answer.result {

@@ -19,11 +19,11 @@ use serde_json::json;
 
 use super::LanguageServers;
 
-/// How many kinds of files in focus are asked for. Each is a server of its own.
+/// How many kinds of files in focus are asked about. Each has its own server.
 const MOST_KINDS: usize = 4;
-/// How many servers that run are asked, for a question without a focus. Few workspaces have more languages.
+/// How many running servers are asked if there is no focus.
 const MOST_SERVERS: usize = 8;
-/// How many places one answer may have. More of them than this is a name that is used everywhere.
+/// How many locations one answer may have. A name with more is used everywhere.
 const MOST_PLACES: usize = 200;
 /// How much of a message is shown.
 const MESSAGE_CHARACTERS: usize = 200;
@@ -152,7 +152,7 @@ impl Collected {
         }
     }
 
-    /// One answer is enough; what others could not say is passed over then.
+    /// One answer is enough; the failures of other servers are ignored then.
     fn locations(mut self) -> Result<Vec<CodeLocation>, PortError> {
         match (self.has_answer, self.failed) {
             (true, _) => {
@@ -190,7 +190,7 @@ struct WireSymbol {
 #[derive(Deserialize)]
 struct WireLocation {
     uri: String,
-    /// Some servers tell it only when asked again, which costs more than it is worth here.
+    /// Some servers report it only after another request, which isn't worth it here.
     range: Option<lsp::WireRange>,
 }
 
@@ -258,7 +258,7 @@ fn shortened(message: &str) -> String {
     line.chars().take(MESSAGE_CHARACTERS).collect()
 }
 
-/// A server that does not come up has a back-off of its own, so that is nobody's failure here.
+/// A server that doesn't start has its own back-off, so it isn't a failure of the strategy.
 fn not_answered(error: &AskError) -> PortError {
     let text = error.to_string();
     match error {

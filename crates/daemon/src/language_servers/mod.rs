@@ -35,12 +35,12 @@ pub(crate) use questions::Verb;
 
 use problems::to_problem;
 
-/// How long a request of the protocol itself may take, unless the caller says so.
+/// The default timeout of a raw request.
 const RAW_TIME: Duration = Duration::from_secs(30);
 /// The name of the configuration in a repository.
 const REPOSITORY_FILE: &str = ".lsp.json";
 
-/// The language servers of this daemon. Clones are the same.
+/// The language servers of this daemon. Clones share them.
 #[derive(Clone, Debug)]
 pub(crate) struct LanguageServers {
     languages: Languages,
@@ -91,7 +91,7 @@ impl LanguageServers {
             .collect()
     }
 
-    /// The same without their memory, which costs a look at each of their processes.
+    /// The same without their memory use, which means a look at each of their processes.
     pub(crate) fn states(&self) -> Vec<Server> {
         let all = self.languages.list(Detail::Known);
         all.iter()
@@ -139,7 +139,7 @@ impl LanguageServers {
         changed_by_hand(started, &self.clock)
     }
 
-    /// Stops a server that is still as the caller saw it, for good until it is started by hand.
+    /// Stops a server if it is still as the caller saw it, until it is started by hand.
     pub(crate) async fn stop(
         &self,
         id: &str,
@@ -150,7 +150,8 @@ impl LanguageServers {
         changed_by_hand(stopped, &self.clock)
     }
 
-    /// Starts a server afresh that is still as the caller saw it, and waits until it answers. Two at once are one.
+    /// Restarts a server if it is still as the caller saw it, and waits until it answers. Concurrent restarts are
+    /// one.
     pub(crate) async fn restart(
         &self,
         id: &str,
@@ -232,7 +233,7 @@ impl LanguageServers {
         })
     }
 
-    /// Lets a repository's configuration, and programs that lie in it, take effect as they are now.
+    /// Trusts a repository's configuration and its programs as they are now.
     pub(crate) async fn trust(&self, request: TrustConfig) -> Result<Trusted, Problem> {
         let path = Path::new(&request.path);
         let workspace = match path.file_name() {
@@ -262,7 +263,7 @@ impl LanguageServers {
         })
     }
 
-    /// Counts the changes of all servers' states: whoever saw a count waits for another one.
+    /// A count of all state changes; wait for another value to see the next one.
     pub(crate) async fn changed(&self, seen: u64, scope: &Scope) -> Result<u64, Arc<Cause>> {
         self.languages.changed_since(seen, scope).await
     }
@@ -276,7 +277,7 @@ impl LanguageServers {
     }
 }
 
-/// Whoever saw another process gets the server as it was when that was found out.
+/// A caller that saw another process gets the current server.
 fn changed_by_hand(changed: Result<ServerView, AskError>, clock: &Arc<dyn Clock>) -> Result<Server, Problem> {
     changed
         .map(|view| servers::to_wire(&view, clock))

@@ -105,7 +105,6 @@ fn of_request(error: &RequestError) -> ErrorCode {
     }
 }
 
-/// A sentence begins with a capital, unless it begins with a name.
 fn capitalised(sentence: &str) -> String {
     let mut characters = sentence.chars();
     match characters.next() {

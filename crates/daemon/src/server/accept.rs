@@ -15,8 +15,8 @@ use crate::access::Transport;
 use crate::http::consent::Peer;
 use process::Tasks;
 
-/// How long to pause after the system refused to hand out a connection, typically for want of descriptors.
-/// Only another connection's end helps then, and trying at once would keep a core busy.
+/// How long to pause after the system refused a connection, typically because it ran out of descriptors. Only the end
+/// of another connection helps then, and retrying at once would keep a core busy.
 const PAUSE_AFTER_REFUSAL: Duration = Duration::from_millis(200);
 
 pub(super) trait Listener: Send + Sync + 'static {

@@ -41,12 +41,12 @@ impl BindError {
     }
 }
 
-/// How many connections may be at the door before one is let in. They come faster than a busy machine lets us look; one that
-/// finds no room tries again after a second.
+/// How many connections may wait to be accepted. They come faster than a busy machine accepts them; one that finds no
+/// room tries again after a second.
 const AT_THE_DOOR: u32 = 4096;
 
-/// The send buffer that is asked of the kernel for each connection. The kernel doubles it and takes one write more, so a client
-/// that asks for a stream and doesn't read costs up to 256 KiB. By default it would cost four mebibytes.
+/// The send buffer of each connection. The kernel doubles it and takes one write more, so a client that asks for a
+/// stream and doesn't read costs up to 256 KiB. By default it would be 4 MiB.
 const SEND_BUFFER_BYTES: u32 = 96 * 1024;
 
 /// Listens on TCP. An address that goes beyond `exposure` is refused.
@@ -86,7 +86,7 @@ fn listen_on(address: SocketAddr) -> io::Result<TcpListener> {
 pub(crate) enum Exposure {
     /// Only this machine.
     LoopbackOnly,
-    /// Whoever the network lets through: somebody chose a token for it.
+    /// Everybody on the network: the user chose a token for it.
     Anyone,
 }
 
@@ -105,8 +105,8 @@ impl Drop for SocketFile {
     }
 }
 
-/// Listens on the Unix socket. Only the owner of the home may call this: what is in the way is then certainly
-/// the leftover of a daemon that has died.
+/// Listens on the Unix socket. Only the owner of the home may call this, so anything at its path is left over from a
+/// daemon that has died.
 pub(crate) fn bind_unix(home: &Home) -> Result<(UnixListener, SocketFile), BindError> {
     let path = home.socket();
     let failed = |source| BindError::Unix {

@@ -42,9 +42,9 @@ const MAX_BUFFER_BYTES: usize = 64 * 1024;
 pub(super) struct Context {
     pub(super) router: Router,
     pub(super) clock: Arc<dyn Clock>,
-    /// Cancelled when requests in flight shall be the last ones.
+    /// Cancelled when no new requests are taken.
     pub(super) stop: Scope,
-    /// Cancelled when not even they shall be waited for.
+    /// Cancelled when requests in flight are dropped, too.
     pub(super) cut: Scope,
     pub(super) trimmer: MemoryTrimmer,
 }
@@ -81,11 +81,11 @@ pub(super) async fn serve<S>(
     }
 }
 
-/// What a connection goes on with when no more requests are taken from it.
+/// What a connection does after its last HTTP request.
 enum Afterwards<S> {
     Nothing,
     Stream(WriteLimit<S>, StreamAnswer),
-    /// Something else than HTTP, which may have begun in the bytes that were read.
+    /// Another protocol, which may have begun in the bytes that were read.
     Switched(WriteLimit<S>, Bytes, super::switch::Next),
 }
 
@@ -196,10 +196,10 @@ fn is_stream<B>(response: &http::Response<B>) -> bool {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KeepsItsPlace;
 
-/// What both sides of a connection have agreed to go on with, once they have.
+/// The protocol that both sides have agreed to switch to.
 #[derive(Clone, Debug, Default)]
 struct Agreed(
-    /// Guards it; held to put it in and to take it out.
+    /// Guards the value; held to set or take it.
     Arc<Mutex<Option<Switch>>>,
 );
 

@@ -18,7 +18,7 @@ const TOGETHER: Duration = Duration::from_millis(500);
 /// Counts streams that have ended.
 #[derive(Clone, Debug)]
 pub(super) struct MemoryTrimmer {
-    /// As many permits as streams have ended since memory was last given back.
+    /// One permit for each stream that has ended since memory was last returned.
     ended: Arc<Semaphore>,
 }
 
@@ -33,7 +33,7 @@ impl MemoryTrimmer {
         self.ended.add_permits(1);
     }
 
-    /// Gives memory back whenever many streams have ended, until `stop` is cancelled.
+    /// Returns memory whenever many streams have ended, until `stop` is cancelled.
     pub(super) async fn run(self, clock: Arc<dyn Clock>, stop: Scope) {
         loop {
             tokio::select! {
