@@ -31,7 +31,6 @@ mod manifest;
 mod merge;
 mod numbers;
 mod part;
-mod piece;
 mod record;
 mod segment;
 mod service;

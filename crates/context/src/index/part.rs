@@ -5,7 +5,7 @@ use std::slice;
 use std::sync::Arc;
 
 use super::entry::{FileEntry, Holds};
-use super::piece::Piece;
+use super::extract::{Extracted, keys};
 use super::segment::Segment;
 
 #[derive(Debug)]
@@ -117,5 +117,25 @@ impl Part {
     /// The number of a file that counts.
     pub(super) fn find(&self, path: &str) -> Option<u32> {
         self.content.find(path).filter(|file| self.is_alive(*file))
+    }
+}
+
+/// A recently changed file: a segment of one file, in memory.
+#[derive(Debug)]
+pub(super) struct Piece {
+    pub(super) entry: FileEntry,
+    /// In order, each once.
+    pub(super) keys: Vec<u64>,
+    /// Encoded; empty if there is none.
+    pub(super) outline: Vec<u8>,
+}
+
+impl Piece {
+    pub(super) fn new(extracted: Extracted<'_>) -> Self {
+        Self {
+            keys: keys(&extracted),
+            entry: extracted.entry,
+            outline: extracted.outline,
+        }
     }
 }

@@ -1,15 +1,14 @@
 //! The handle that callers hold.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use kernel::{Clock, Deadline, Scope};
 use process::Tasks;
 use serde::Serialize;
+use serde_json::value::RawValue;
 
-use super::{
-    ClientSettings, Closed, Counters, Flush, Incoming, Notice, Request, reader, shared::ClientShared, writer,
-};
-use crate::wire::{Connection, Unnumbered};
+use super::{Closed, Counters, Flush, Notice, Request, reader, shared::ClientShared, writer};
+use crate::wire::{Connection, FrameLimits, ResponseError, Unnumbered};
 
 /// A client of one language server. Clones share the connection; dropping the last one closes it.
 #[derive(Clone, Debug)]
@@ -111,5 +110,35 @@ impl Client {
 
     pub fn counters(&self) -> Counters {
         self.handle.shared.lock().counters
+    }
+}
+
+/// Receives what a server sends unasked, in order.
+///
+/// The task that reads makes the calls: they must not block, and nothing else is read while one runs.
+pub trait Incoming: Send + Sync + 'static {
+    fn notification(&self, method: &str, params: Option<&RawValue>);
+
+    /// A request of the server. Answer unknown methods with
+    /// [`ResponseError::method_not_found`](crate::ResponseError::method_not_found).
+    fn request(&self, method: &str, params: Option<&RawValue>) -> Result<serde_json::Value, ResponseError>;
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct ClientSettings {
+    pub limits: FrameLimits,
+    /// How long a message may take from its first byte to its last.
+    pub message_time: Duration,
+    /// How long the server may take to read the next byte of what is written to it.
+    pub stall_time: Duration,
+}
+
+impl Default for ClientSettings {
+    fn default() -> Self {
+        Self {
+            limits: FrameLimits::default(),
+            message_time: Duration::from_secs(30),
+            stall_time: Duration::from_secs(30),
+        }
     }
 }

@@ -20,9 +20,8 @@ use crate::jobs::MOST_WORKERS;
 use crate::jobs::wire::view;
 use crate::page::login::Visitor;
 use crate::page::parts::error::PageError;
-use crate::page::parts::form::{OwnForm, button_form, done, hidden, token_field};
+use crate::page::parts::form::{Notice, OwnForm, button_form, done, hidden, token_field};
 use crate::page::parts::list::Filter;
-use crate::page::parts::notice::Notice;
 use crate::page::parts::text::counted;
 
 /// Who acts, as recorded in the job.

@@ -3,8 +3,7 @@
 use maud::Markup;
 use protocol::JobMoment;
 
-use crate::page::parts::timeline::{Moment, timeline};
-use crate::page::parts::times::between;
+use crate::page::parts::times::{Moment, between, timeline};
 
 /// How many moments are shown. A job with many retries has thousands, and the last ones tell why.
 const SHOWN_MOMENTS: usize = 100;

@@ -16,8 +16,7 @@ use super::notice;
 use super::state::path;
 use crate::app::App;
 use crate::http::Problem;
-use crate::page::parts::form::{OwnForm, done};
-use crate::page::parts::notice::Notice;
+use crate::page::parts::form::{Notice, OwnForm, done};
 use crate::page::parts::text::titled;
 use crate::plans::{CheckError, Which, apply, discard, forget, refresh, run_checks, undo};
 

@@ -2,7 +2,7 @@
 
 use maud::html;
 
-use crate::page::parts::notice::Notice;
+use crate::page::parts::form::Notice;
 use crate::page::parts::text::{counted, exact};
 
 /// It was done. `outcome` follows the title, `notes` follow that.

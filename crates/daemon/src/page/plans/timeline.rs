@@ -4,7 +4,7 @@ use maud::Markup;
 use protocol::PlanMoment;
 
 use crate::page::parts::ansi::one_line;
-use crate::page::parts::timeline::{Moment, timeline};
+use crate::page::parts::times::{Moment, timeline};
 
 /// How many moments are shown, the last ones. A plan that somebody works in for a day has thousands.
 const SHOWN_MOMENTS: usize = 60;

@@ -16,8 +16,7 @@ use crate::app::App;
 use crate::http::Problem;
 use crate::http::lsp::servers::{self, ServerChange};
 use crate::page::login::Visitor;
-use crate::page::parts::form::{OwnForm, button_form, done};
-use crate::page::parts::notice::Notice;
+use crate::page::parts::form::{Notice, OwnForm, button_form, done};
 
 /// How long a form waits for its outcome. A server may take a minute to start; the page that follows shows its progress.
 const PATIENCE: Duration = Duration::from_secs(2);

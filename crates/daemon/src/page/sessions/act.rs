@@ -13,8 +13,7 @@ use serde::Deserialize;
 use super::state::path;
 use crate::app::App;
 use crate::http::Problem;
-use crate::page::parts::form::{OwnForm, done};
-use crate::page::parts::notice::Notice;
+use crate::page::parts::form::{Notice, OwnForm, done};
 use crate::sessions::edit_queued;
 
 /// Who acts, as recorded in the session.

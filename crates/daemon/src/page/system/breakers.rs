@@ -17,11 +17,10 @@ use crate::http::breakers::{BreakerName, all, to_wire};
 use crate::http::log_problem::reason_text;
 use crate::page::login::Visitor;
 use crate::page::parts::error::PageError;
-use crate::page::parts::form::{OwnForm, button_form, done};
+use crate::page::parts::form::{Notice, OwnForm, button_form, done};
 use crate::page::parts::layout::{Live, Refresh};
 use crate::page::parts::list::Column::{Actions, Count, Text};
 use crate::page::parts::list::{count, empty, table_card};
-use crate::page::parts::notice::Notice;
 use crate::page::parts::text;
 use crate::page::parts::times::human_duration;
 
