@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::{
-    closed::{Closed, ProtocolError},
+    error::{Closed, ProtocolError},
     outbox::{Admission, Batch, MAX_AT_THE_DOOR, MAX_UNSENT_ANSWERS, Outbox, Ticket},
     pending::{Addressee, MAX_PENDING, MAX_UNKNOWN_IN_A_ROW, Pending},
 };
