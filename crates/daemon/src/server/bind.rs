@@ -43,7 +43,7 @@ impl BindError {
 
 /// How many connections may wait to be accepted. They come faster than a busy machine accepts them; one that finds no
 /// room tries again after a second.
-const AT_THE_DOOR: u32 = 4096;
+const BACKLOG: u32 = 4096;
 
 /// The send buffer of each connection. The kernel doubles it and takes one write more, so a client that asks for a
 /// stream and doesn't read costs up to 256 KiB. By default it would be 4 MiB.
@@ -79,7 +79,7 @@ fn listen_on(address: SocketAddr) -> io::Result<TcpListener> {
     // Every connection has it from the socket it came through.
     socket.set_send_buffer_size(SEND_BUFFER_BYTES)?;
     socket.bind(address)?;
-    socket.listen(AT_THE_DOOR)
+    socket.listen(BACKLOG)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -17,7 +17,7 @@ use super::{
     Reply, RequestError,
     outbox::{Admission, Ticket},
     shared::{ClientShared, notify},
-    state::{GivenUp, Refused},
+    state::{AbandonReason, Refused},
 };
 use crate::wire::{EncodeError, Unnumbered};
 
@@ -97,11 +97,11 @@ impl Waiting {
             return answer.map_or(Poll::Pending, Poll::Ready);
         }
         if let Poll::Ready(cause) = Pin::new(&mut self.cancelled).poll(context) {
-            self.shared.give_up(self.id, GivenUp::Cancelled);
+            self.shared.abandon(self.id, AbandonReason::Cancelled);
             return Poll::Ready(Err(RequestError::Cancelled { cause }));
         }
         ready!(Pin::new(&mut self.passed).poll(context));
-        self.shared.give_up(self.id, GivenUp::TimedOut);
+        self.shared.abandon(self.id, AbandonReason::TimedOut);
         let waited = self.shared.clock.now().saturating_duration_since(self.since);
         Poll::Ready(Err(timeout(Arc::clone(&self.method), waited)))
     }
@@ -110,7 +110,7 @@ impl Waiting {
 impl Drop for Waiting {
     fn drop(&mut self) {
         // A request that has come to its end is not pending any more, and this does nothing.
-        self.shared.give_up(self.id, GivenUp::Cancelled);
+        self.shared.abandon(self.id, AbandonReason::Cancelled);
     }
 }
 
@@ -231,7 +231,7 @@ impl AtTheDoor {
 
 impl Drop for AtTheDoor {
     fn drop(&mut self) {
-        let admitted = self.shared.lock().leave_door(self.ticket);
+        let admitted = self.shared.lock().withdraw_waiting(self.ticket);
         notify(admitted.unwrap_or_default());
     }
 }

@@ -3,7 +3,7 @@
 //! Pure: no clock, task or lock. `N` is how somebody is told.
 //!
 //! A message takes its place in the call and keeps it. The first so many are *accepted*: they go out whatever becomes
-//! of their callers. The others stand at the door: they belong to a caller who still waits, and who takes the
+//! of their callers. The others are waiting: they belong to a caller who still waits, and who withdraws the
 //! message back when its patience ends. So the order is that of the calls, full or not, and what piles up in front of
 //! a server that does not read is bounded by the two limits below and by what callers hold anyway.
 
@@ -19,7 +19,7 @@ pub(super) const ACCEPTED_MESSAGES: usize = 256;
 pub(super) const ACCEPTED_BYTES: usize = 4 * 1024 * 1024;
 
 /// How many messages may wait to be accepted. When it is full, the call is refused.
-pub(super) const MAX_AT_THE_DOOR: usize = 8192;
+pub(super) const MAX_WAITING: usize = 8192;
 
 /// How many answers to the server may be unsent. A server that sends so many requests without reading an answer is
 /// flooding us, and the client is closed.
@@ -103,7 +103,7 @@ impl<N> Outbox<N> {
     }
 
     pub(super) fn is_full(&self) -> bool {
-        self.entries.len() - self.accepted >= MAX_AT_THE_DOOR
+        self.entries.len() - self.accepted >= MAX_WAITING
     }
 
     /// Queues a request. Its caller waits for the answer, so nobody is notified.
@@ -153,13 +153,13 @@ impl<N> Outbox<N> {
             kind,
             notify,
         });
-        // If it is accepted at once, its caller learns that from the call; nobody else can be behind the door then.
+        // If it is accepted at once, its caller learns that from the call, and no other message is waiting.
         drop(self.admit());
         ticket
     }
 
     /// Withdraws a message, if it is still queued.
-    pub(super) fn take_back(&mut self, ticket: Ticket) -> Result<Vec<N>, NotHere> {
+    pub(super) fn withdraw(&mut self, ticket: Ticket) -> Result<Vec<N>, NotHere> {
         let at = self.entries.binary_search_by_key(&ticket, |entry| entry.ticket);
         let entry = at.ok().and_then(|at| Some((at, self.entries.remove(at)?)));
         let (at, entry) = entry.ok_or(NotHere)?;
@@ -171,7 +171,7 @@ impl<N> Outbox<N> {
         Ok(self.admit())
     }
 
-    pub(super) fn is_at_the_door(&self, ticket: Ticket) -> bool {
+    pub(super) fn is_waiting(&self, ticket: Ticket) -> bool {
         self.entries
             .binary_search_by_key(&ticket, |entry| entry.ticket)
             .is_ok_and(|at| at >= self.accepted)
@@ -273,7 +273,7 @@ mod tests {
         outbox: Outbox<u64>,
         expected: Vec<(Ticket, Bytes)>,
         answers: BTreeSet<Ticket>,
-        at_the_door: BTreeSet<u64>,
+        waiting: BTreeSet<u64>,
         marks: BTreeMap<u64, Ticket>,
         next: u64,
     }
@@ -290,7 +290,7 @@ mod tests {
         fn notify(&mut self, admitted: Vec<u64>) {
             for number in admitted {
                 assert!(
-                    self.at_the_door.remove(&number),
+                    self.waiting.remove(&number),
                     "{number} is told once, and if it waits"
                 );
             }
@@ -311,7 +311,7 @@ mod tests {
                         let (ticket, admission) = self.outbox.push_notification(message.clone(), number);
                         self.expected.push((ticket, message));
                         if admission == Admission::AtTheDoor {
-                            self.at_the_door.insert(number);
+                            self.waiting.insert(number);
                         }
                     }
                 }
@@ -341,23 +341,23 @@ mod tests {
                     self.expected.push((ticket, Bytes::new()));
                     self.marks.insert(number, ticket);
                 }
-                Step::TakeBack(index) => self.take_back(index),
+                Step::TakeBack(index) => self.withdraw(index),
                 Step::Take(most) => self.take(most),
             }
         }
 
-        fn take_back(&mut self, index: prop::sample::Index) {
+        fn withdraw(&mut self, index: prop::sample::Index) {
             if self.expected.is_empty() {
                 return;
             }
             let (ticket, message) = self.expected.remove(index.index(self.expected.len()));
-            let is_waiting = self.outbox.is_at_the_door(ticket);
-            let admitted = self.outbox.take_back(ticket).expect("it is in");
-            assert_eq!(self.outbox.take_back(ticket), Err(NotHere));
+            let is_waiting = self.outbox.is_waiting(ticket);
+            let admitted = self.outbox.withdraw(ticket).expect("it is in");
+            assert_eq!(self.outbox.withdraw(ticket), Err(NotHere));
             self.answers.remove(&ticket);
             self.marks.retain(|_, mark| *mark != ticket);
             if let Some(number) = message.first_chunk() {
-                let waited = self.at_the_door.remove(&u64::from_be_bytes(*number));
+                let waited = self.waiting.remove(&u64::from_be_bytes(*number));
                 assert!(is_waiting || !waited, "who was accepted has been told");
             }
             self.notify(admitted);
@@ -388,7 +388,7 @@ mod tests {
         fn check(&self) {
             let outbox = &self.outbox;
             assert_eq!(outbox.len(), self.expected.len());
-            let (accepted, door) = self.expected.split_at(outbox.accepted);
+            let (accepted, waiting) = self.expected.split_at(outbox.accepted);
             let bytes: usize = accepted.iter().map(|(_, message)| message.len()).sum();
             assert_eq!(outbox.accepted_bytes, bytes);
             assert!(outbox.accepted <= ACCEPTED_MESSAGES);
@@ -398,7 +398,7 @@ mod tests {
                 "only the last one may exceed the limit"
             );
             let is_full = outbox.accepted == ACCEPTED_MESSAGES || bytes >= ACCEPTED_BYTES;
-            assert!(is_full || door.is_empty(), "nobody waits while there is room");
+            assert!(is_full || waiting.is_empty(), "nobody waits while there is room");
             assert_eq!(outbox.unsent_answers, self.answers.len());
         }
     }
@@ -417,7 +417,7 @@ mod tests {
                 run.take(64);
                 run.check();
             }
-            assert!(run.at_the_door.is_empty() && run.marks.is_empty(), "everybody has been told");
+            assert!(run.waiting.is_empty() && run.marks.is_empty(), "everybody has been told");
         }
     }
 }

@@ -12,7 +12,7 @@ pub(super) const MAX_PENDING: usize = 4096;
 
 /// How many abandoned requests are remembered, to recognize their late answers. Of older ones only the highest id is
 /// kept: a wrong answer to one of those passes for a late one, which does no harm.
-const MAX_GIVEN_UP: usize = 4096;
+const MAX_ABANDONED: usize = 4096;
 
 /// How many answers with unknown ids may come in a row. A server that answers twice now and then is tolerable; one
 /// that keeps doing so has lost count, and its answers can't be trusted.
@@ -37,7 +37,7 @@ struct Waiting<S> {
 #[derive(Debug, PartialEq)]
 pub(super) enum Addressee<S> {
     Waiting(S),
-    GivenUp,
+    AbandonReason,
     /// Unknown, or answered already; this is the n-th in a row.
     Unknown {
         in_a_row: u32,
@@ -83,7 +83,7 @@ impl<S> Pending<S> {
             id.is_some_and(|id| self.given_up.remove(&id) || (1..=self.forgotten_up_to).contains(&id));
         if is_late {
             self.unknown_in_a_row = 0;
-            return Addressee::GivenUp;
+            return Addressee::AbandonReason;
         }
         self.unknown_in_a_row = self.unknown_in_a_row.saturating_add(1);
         Addressee::Unknown {
@@ -98,9 +98,9 @@ impl<S> Pending<S> {
     }
 
     /// Remembers an abandoned request that the server may still answer.
-    pub(super) fn remember_given_up(&mut self, id: i64) {
+    pub(super) fn remember_abandoned(&mut self, id: i64) {
         self.given_up.insert(id);
-        if self.given_up.len() > MAX_GIVEN_UP
+        if self.given_up.len() > MAX_ABANDONED
             && let Some(oldest) = self.given_up.pop_first()
         {
             self.forgotten_up_to = self.forgotten_up_to.max(oldest);
@@ -142,8 +142,8 @@ mod tests {
     fn a_late_answer_is_known_once_and_not_held_against_the_server() {
         let mut pending = with_requests(2);
         assert!(pending.remove(1).is_some());
-        pending.remember_given_up(1);
-        assert_eq!(pending.answered(Some(1)), Addressee::GivenUp);
+        pending.remember_abandoned(1);
+        assert_eq!(pending.answered(Some(1)), Addressee::AbandonReason);
         assert_eq!(pending.answered(Some(1)), Addressee::Unknown { in_a_row: 1 });
         assert!(pending.remove(2).is_some());
         assert_eq!(pending.answered(Some(2)), Addressee::Unknown { in_a_row: 2 });
@@ -151,15 +151,15 @@ mod tests {
 
     #[test]
     fn what_is_remembered_is_bounded_and_the_forgotten_get_the_benefit_of_the_doubt() {
-        let many = MAX_GIVEN_UP as i64 + 10;
+        let many = MAX_ABANDONED as i64 + 10;
         let mut pending = with_requests(many);
         for id in 1..=many {
             assert!(pending.remove(id).is_some());
-            pending.remember_given_up(id);
+            pending.remember_abandoned(id);
         }
-        assert_eq!(pending.given_up.len(), MAX_GIVEN_UP);
+        assert_eq!(pending.given_up.len(), MAX_ABANDONED);
         for id in 1..=many {
-            assert_eq!(pending.answered(Some(id)), Addressee::GivenUp, "{id}");
+            assert_eq!(pending.answered(Some(id)), Addressee::AbandonReason, "{id}");
         }
         assert_eq!(pending.answered(Some(many)), Addressee::Unknown { in_a_row: 1 });
         assert_eq!(pending.answered(Some(0)), Addressee::Unknown { in_a_row: 2 });

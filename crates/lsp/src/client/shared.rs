@@ -10,7 +10,7 @@ use tokio::sync::{Notify, oneshot};
 
 use super::{
     ClientSettings, Closed, Reply, RequestError,
-    state::{Aftermath, GivenUp, State},
+    state::{AbandonReason, Aftermath, State},
 };
 use crate::wire::encode_cancel;
 
@@ -84,8 +84,8 @@ impl ClientShared {
         }
     }
 
-    pub(super) fn give_up(&self, id: i64, why: GivenUp) {
-        let given_up = self.lock().give_up(id, why);
+    pub(super) fn abandon(&self, id: i64, why: AbandonReason) {
+        let given_up = self.lock().abandon(id, why);
         let Some((answer, aftermath)) = given_up else {
             return;
         };

@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use super::{
     error::{Closed, ProtocolError},
-    outbox::{Admission, Batch, MAX_AT_THE_DOOR, MAX_UNSENT_ANSWERS, Outbox, Ticket},
+    outbox::{Admission, Batch, MAX_UNSENT_ANSWERS, MAX_WAITING, Outbox, Ticket},
     pending::{Addressee, MAX_PENDING, MAX_UNKNOWN_IN_A_ROW, Pending},
 };
 use crate::wire::{MessageId, Unnumbered};
@@ -64,7 +64,7 @@ pub(super) enum Refused {
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum GivenUp {
+pub(super) enum AbandonReason {
     TimedOut,
     Cancelled,
 }
@@ -88,7 +88,7 @@ pub(super) struct State<A, N> {
 
 /// What is left to release after closing, outside the lock.
 #[derive(Debug)]
-pub(super) struct Remains<A, N> {
+pub(super) struct ClosedState<A, N> {
     pub(super) answers: Vec<A>,
     pub(super) outbox: Outbox<N>,
 }
@@ -144,32 +144,30 @@ impl<A, N> State<A, N> {
     fn admits_calls(&self) -> Result<(), Refused> {
         match &self.closed {
             Some(reason) => Err(Refused::Closed(Arc::clone(reason))),
-            None if self.outbox.is_full() => Err(Refused::TooMany {
-                limit: MAX_AT_THE_DOOR,
-            }),
+            None if self.outbox.is_full() => Err(Refused::TooMany { limit: MAX_WAITING }),
             None => Ok(()),
         }
     }
 
     /// Withdraws the notification or mark of a caller that has gone. One that was accepted is sent all the same.
-    pub(super) fn leave_door(&mut self, ticket: Ticket) -> Option<Vec<N>> {
-        if !self.outbox.is_at_the_door(ticket) {
+    pub(super) fn withdraw_waiting(&mut self, ticket: Ticket) -> Option<Vec<N>> {
+        if !self.outbox.is_waiting(ticket) {
             return None;
         }
-        self.outbox.take_back(ticket).ok()
+        self.outbox.withdraw(ticket).ok()
     }
 
     /// Abandons a request, if it is still pending.
-    pub(super) fn give_up(&mut self, id: i64, why: GivenUp) -> Option<(A, Aftermath<N>)> {
+    pub(super) fn abandon(&mut self, id: i64, why: AbandonReason) -> Option<(A, Aftermath<N>)> {
         let (ticket, answer) = self.pending.remove(id)?;
         match why {
-            GivenUp::TimedOut => self.counters.timed_out += 1,
-            GivenUp::Cancelled => self.counters.cancelled += 1,
+            AbandonReason::TimedOut => self.counters.timed_out += 1,
+            AbandonReason::Cancelled => self.counters.cancelled += 1,
         }
-        let aftermath = match self.outbox.take_back(ticket) {
+        let aftermath = match self.outbox.withdraw(ticket) {
             Ok(admitted) => Aftermath::Unsent { admitted },
             Err(_) => {
-                self.pending.remember_given_up(id);
+                self.pending.remember_abandoned(id);
                 Aftermath::TellServer
             }
         };
@@ -203,7 +201,7 @@ impl<A, N> State<A, N> {
                 self.counters.answered += 1;
                 Ok(Some(answer))
             }
-            Addressee::GivenUp => {
+            Addressee::AbandonReason => {
                 self.counters.late_answers += 1;
                 Ok(None)
             }
@@ -221,12 +219,12 @@ impl<A, N> State<A, N> {
         self.outbox.take(most)
     }
 
-    pub(super) fn close(&mut self, reason: &Arc<Closed>) -> Option<Remains<A, N>> {
+    pub(super) fn close(&mut self, reason: &Arc<Closed>) -> Option<ClosedState<A, N>> {
         if self.closed.is_some() {
             return None;
         }
         self.closed = Some(Arc::clone(reason));
-        Some(Remains {
+        Some(ClosedState {
             answers: self.pending.take_all(),
             outbox: std::mem::take(&mut self.outbox),
         })
