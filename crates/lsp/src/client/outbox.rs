@@ -4,7 +4,7 @@
 //!
 //! A message takes its place in the call and keeps it. The first so many are *accepted*: they go out whatever becomes
 //! of their callers. The others are waiting: they belong to a caller who still waits, and who withdraws the
-//! message back when its patience ends. So the order is that of the calls, full or not, and what piles up in front of
+//! message when its patience ends. So the order is that of the calls, full or not, and what piles up in front of
 //! a server that does not read is bounded by the two limits below and by what callers hold anyway.
 
 use std::collections::VecDeque;
