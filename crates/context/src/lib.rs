@@ -21,12 +21,9 @@
 //! **What must not happen here:** HTTP, agents, plans. What others know (language servers, changesets) comes in
 //! through `ports.rs`.
 
-#![cfg_attr(
-    not(test),
-    expect(
-        missing_docs,
-        reason = "only this workspace uses the crate, and a comment that repeats a name says nothing"
-    )
+#![expect(
+    missing_docs,
+    reason = "only this workspace uses the crate, and a comment that repeats a name says nothing"
 )]
 
 mod answer;

@@ -23,12 +23,9 @@
 //!
 //! **What must not happen here:** HTTP, plans, sessions; changes to files: edits are answers.
 
-#![cfg_attr(
-    not(test),
-    expect(
-        missing_docs,
-        reason = "only this workspace uses the crate, and a comment that repeats a name says nothing"
-    )
+#![expect(
+    missing_docs,
+    reason = "only this workspace uses the crate, and a comment that repeats a name says nothing"
 )]
 
 mod client;

@@ -87,7 +87,6 @@ mod tests {
 
     use tokenizer::{Tokenizer, TokenizerName};
 
-    use super::super::order::BestFileFirst;
     use super::super::pack::Packed;
     use super::super::source::Source;
     use super::super::unit::{Form, Piece, Shape, Shown, Unit};
@@ -141,7 +140,7 @@ mod tests {
                 left_out: Vec::new(),
                 left_out_total: 0,
             };
-            let assembled = assemble(packed, budget, &BestFileFirst, tokenizer);
+            let assembled = assemble(packed, budget, tokenizer);
             let found = (
                 assembled.text.as_str(),
                 assembled.left_out.len(),
