@@ -38,6 +38,7 @@ pub(crate) struct Indexes {
     pub(crate) book: IndexBook,
 }
 
+/// Guards the index of each directory; held to look one up or replace it.
 pub(crate) type IndexBook = Arc<Mutex<BTreeMap<PathBuf, Entry>>>;
 
 #[derive(Clone, Debug)]

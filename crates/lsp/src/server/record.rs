@@ -30,6 +30,7 @@ pub struct RecordLine {
 
 #[derive(Debug, Default)]
 pub(crate) struct Record {
+    /// Guards the lines; held to add or copy them.
     lines: Mutex<VecDeque<RecordLine>>,
 }
 

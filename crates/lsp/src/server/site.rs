@@ -77,6 +77,7 @@ pub(crate) struct Sites {
 struct SiteShared {
     clock: Arc<dyn Clock>,
     documents: DocumentSettings,
+    /// Guards the table; held to look one up.
     sites: Mutex<BTreeMap<ServerKey, Arc<Site>>>,
 }
 
