@@ -54,6 +54,7 @@ use crate::log::{Head, commit};
 /// Of two lines.
 #[derive(Clone)]
 pub struct Config<T> {
+    /// How many.
     pub depth: usize, // as seen
     inner: Option<Head>,
 }
