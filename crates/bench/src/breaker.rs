@@ -8,7 +8,6 @@ use crate::breaker_callers::{
 use crate::measure::{Contender, Measured, in_turns};
 use crate::report::{Bar, Table};
 
-/// What one operation is.
 #[derive(Clone, Copy, Debug)]
 enum Story {
     /// A call that ends well, with no failure before it.
@@ -17,7 +16,6 @@ enum Story {
     FailureThenSuccess,
 }
 
-/// Measures and puts the results into a table.
 pub(crate) fn measure() -> Result<Table> {
     let mut table = Table::of_ratios(
         "Circuit breaker, closed",

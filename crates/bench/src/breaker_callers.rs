@@ -32,7 +32,6 @@ pub(crate) trait Caller {
     fn fail(&mut self);
 }
 
-/// Makes callers of one breaker, one per thread.
 pub(crate) trait Breaker: Sync {
     type Caller: Caller;
     fn caller(&self) -> Self::Caller;
@@ -46,10 +45,8 @@ fn failure() -> Ending {
     Err(black_box(Failed))
 }
 
-/// Ours, through a handle on one circuit.
 pub(crate) struct ByHandle(pub(crate) Circuit);
 
-/// Ours, looked up for every call.
 pub(crate) struct ByName(pub(crate) CircuitBreaker);
 
 pub(crate) fn ours() -> Result<CircuitBreaker> {

@@ -13,7 +13,7 @@ use tower::util::BoxCloneSyncService;
 use tower::{Layer as _, Service as _, service_fn};
 
 use crate::executor::Executor;
-use crate::report::{Table, Verdict};
+use crate::report::{BarVerdict, Table};
 
 const CALLERS: usize = 64;
 const THRESHOLD: u32 = 3;
@@ -28,17 +28,14 @@ type Work = Box<dyn FnOnce() -> Result<(), Failed> + Send>;
 #[derive(Debug)]
 struct Failed;
 
-/// Makes a breaker that is closed.
 type Make = fn() -> Result<Arc<dyn Subject>>;
 
-/// What a breaker did with a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Answer {
     LetThrough,
     Refused,
 }
 
-/// A breaker of any make.
 trait Subject: Send + Sync {
     fn call(&self, work: Work) -> Answer;
 }
@@ -100,7 +97,6 @@ impl Subject for Tower {
     }
 }
 
-/// What one breaker was seen to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Seen {
     let_into_half_open: usize,
@@ -108,7 +104,6 @@ struct Seen {
     late_success_closes_it_during_a_probe: bool,
 }
 
-/// Asks every question of every breaker.
 pub(crate) fn measure() -> Result<Table> {
     let makes: [Make; 4] = [ours, recloser, failsafe, tower];
     let seen = makes.into_iter().map(look_at).collect::<Result<Vec<Seen>>>()?;
@@ -153,7 +148,7 @@ pub(crate) fn measure() -> Result<Table> {
 /// One row. The first breaker is ours and has to answer what the bar says.
 fn question(table: &mut Table, question: &str, seen: &[Seen], bar: &str, answer: impl Fn(&Seen) -> String) {
     let answers: Vec<String> = seen.iter().map(answer).collect();
-    let verdict = Verdict::from(answers[0] == bar);
+    let verdict = BarVerdict::from(answers[0] == bar);
     let ends = [bar.to_owned(), verdict.to_string()];
     table.row(
         [question.to_owned()]

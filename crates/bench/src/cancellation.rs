@@ -4,14 +4,15 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use anyhow::Result;
+
 use crate::measure::{Contender, in_turns};
 use crate::report::{Bar, Table};
 
 const TOKIO_UTIL: &str = "tokio-util";
 const BARE_ATOMIC: &str = "a bare atomic load (acquire)";
 
-/// Measures and puts the results into a table.
-pub(crate) fn measure() -> Table {
+pub(crate) fn measure() -> Result<Table> {
     let mut table = Table::of_ratios(
         "Cancellation",
         "A check is `Scope::is_cancelled` here and `CancellationToken::is_cancelled` there, each thread with a \
@@ -35,7 +36,7 @@ pub(crate) fn measure() -> Table {
         };
         table.compare(label, ours, tokio_util, Bar::None);
     }
-    table
+    Ok(table)
 }
 
 fn checks() -> [Contender<'static>; 3] {

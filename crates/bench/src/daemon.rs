@@ -10,7 +10,7 @@ use anyhow::{Result, ensure};
 use crate::idleness::used_by;
 use crate::memory::resident_kib;
 use crate::own_daemon::Daemon;
-use crate::report::{Table, Verdict};
+use crate::report::{BarVerdict, Table};
 use crate::statistics::{Figure, nanoseconds, ratio, short};
 
 const RUNS: usize = 101;
@@ -25,18 +25,15 @@ const MEMORY_BAR_MIB: f64 = 30.0;
 const WAKE_UPS_BAR_PER_SECOND: f64 = 1.0;
 
 /// Measures and puts the results into a table; a daemon that does not start is a row that says so.
-pub(crate) fn measure(tidelock: &Path) -> Table {
-    let mut table = Table::with_columns(
+pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
+    let table = Table::with_columns(
         "The daemon",
         "The shipped binary with a home of its own. Commands of it and `true` are started in turns, and their wall time is \
          taken from start to end. The idle daemon is left alone for two seconds and watched for ten: wake-ups \
          are the context switches, voluntary or not, of all its threads.",
         &["what", "peer", "tidelock", "the peer", "ratio", "bar", "met"],
     );
-    if let Err(error) = fill(&mut table, tidelock) {
-        table.not_measured(&format!("{error:#}"));
-    }
-    table
+    Ok(table.filled(|table| fill(table, tidelock)))
 }
 
 fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
@@ -52,7 +49,7 @@ fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
             short(ratio(&ours, &nothing)),
             format!("under {bar_ms} ms"),
         ];
-        table.judged_row(cells, Verdict::from(figure.median < bar_ms * 1e6));
+        table.judged_row(cells, BarVerdict::from(figure.median < bar_ms * 1e6));
     }
     let size = std::fs::metadata(tidelock)?.len() as f64 / f64::from(1 << 20);
     let cells = ["the binary", "", &format!("{} MiB", short(size)), "", "", "", ""];
@@ -67,7 +64,7 @@ fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
     let per_second = switches as f64 / watched.elapsed().as_secs_f64();
     let mebibytes = resident_kib(pid)? as f64 / 1024.0;
     let mut absolute = |what: &str, value: f64, bar: f64, is_met: bool, unit: &str| {
-        let verdict = Verdict::from(is_met);
+        let verdict = BarVerdict::from(is_met);
         let cells = [what, "", &format!("{} {unit}", short(value)), "", ""].map(str::to_owned);
         let ends = [format!("under {bar} {unit}"), verdict.to_string()];
         table.row(cells.into_iter().chain(ends).collect());

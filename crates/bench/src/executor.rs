@@ -38,7 +38,6 @@ impl Wake for Signal {
 }
 
 impl Executor {
-    /// An executor for the thread that makes it.
     pub(crate) fn for_this_thread() -> Self {
         let signal = Arc::new(Signal {
             thread: thread::current(),

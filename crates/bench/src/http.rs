@@ -12,15 +12,12 @@ use serde_json::Value;
 /// What does not answer within this time has failed.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Both directions of a connection.
 trait Stream: Read + Write {}
 impl<S: Read + Write> Stream for S {}
 
-/// A connection that is kept.
 pub(crate) struct HttpClient {
     stream: Box<dyn Stream>,
     host: String,
-    /// The header that says who asks.
     proof: String,
     outgoing: Vec<u8>,
     incoming: Vec<u8>,
@@ -40,7 +37,6 @@ impl HttpClient {
         Ok(Self::new(Box::new(stream), address, bearer(token)))
     }
 
-    /// The same as a browser that was signed in.
     pub(crate) fn with_cookie(address: &str, host: &str, cookie: &str) -> Result<Self> {
         let client = Self::tcp(address, "")?;
         Ok(Self {
@@ -65,7 +61,6 @@ impl HttpClient {
         self.send("POST", path, "", body)
     }
 
-    /// The same for what replaces what is there.
     pub(crate) fn put(&mut self, path: &str, body: &str) -> Result<&[u8]> {
         self.send("PUT", path, "", body)
     }
@@ -75,7 +70,6 @@ impl HttpClient {
         self.send("POST", path, headers, body)
     }
 
-    /// The same, read.
     pub(crate) fn post_json(&mut self, path: &str, body: &Value) -> Result<Value> {
         Ok(serde_json::from_slice(self.post(path, &body.to_string())?)?)
     }
@@ -84,7 +78,6 @@ impl HttpClient {
         Ok(serde_json::from_slice(self.send("GET", path, "", "")?)?)
     }
 
-    /// Gives back a page, or whatever is there.
     pub(crate) fn get(&mut self, path: &str) -> Result<&[u8]> {
         self.send("GET", path, "", "")
     }
@@ -129,13 +122,10 @@ fn bearer(token: &str) -> String {
     format!("authorization: Bearer {token}")
 }
 
-/// The beginning of an answer.
 #[derive(Debug, PartialEq, Eq)]
 struct Head {
     status: u16,
-    /// Where the body begins.
     end: usize,
-    /// How long the body is.
     body: usize,
 }
 

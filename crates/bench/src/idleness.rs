@@ -8,13 +8,11 @@ use anyhow::Result;
 
 use crate::memory::number;
 
-/// What a process has used so far, by thread.
 #[derive(Debug)]
 pub(crate) struct Used {
     by_thread: BTreeMap<String, Use>,
 }
 
-/// What one or several threads have used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Use {
     /// Context switches, voluntary or not.

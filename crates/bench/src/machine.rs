@@ -42,7 +42,6 @@ pub(crate) fn describe() -> Result<Vec<(&'static str, String)>> {
     ])
 }
 
-/// Each package with the version that a lock file has.
 fn versions_in(lock: &Path, packages: &[&str]) -> Result<Vec<String>> {
     let lock = fs::read_to_string(lock).with_context(|| format!("cannot read {}", lock.display()))?;
     let version = |package| version_of(&lock, package).unwrap_or("(not in the lock file)");

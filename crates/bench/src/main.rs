@@ -42,7 +42,7 @@ type Measure = fn(&Path) -> Result<Table>;
 
 /// The tables in the order of the report, by the names by which they can be run alone.
 const TABLES: &[(&str, Measure)] = &[
-    ("cancellation", |_| Ok(cancellation::measure())),
+    ("cancellation", |_| cancellation::measure()),
     ("wake-up", |_| wake_up::measure()),
     ("breaker", |_| breaker::measure()),
     ("breaker-correctness", |_| breaker_correctness::measure()),
@@ -51,23 +51,13 @@ const TABLES: &[(&str, Measure)] = &[
     ("log-reading", |_| event_log::reading::measure()),
     ("log-opening", |_| event_log::opening::measure()),
     ("log-fan-out", |_| event_log::fan_out::measure()),
-    ("daemon", |tidelock| Ok(daemon::measure(tidelock))),
-    ("lsp-echo", |tidelock| {
-        Ok(language_servers::echo::measure(tidelock))
-    }),
-    ("lsp-hover", |tidelock| {
-        Ok(language_servers::hover::measure(tidelock))
-    }),
-    ("lsp-clients", |tidelock| {
-        Ok(language_servers::many_clients::measure(tidelock))
-    }),
+    ("daemon", daemon::measure),
+    ("lsp-echo", language_servers::echo::measure),
+    ("lsp-hover", language_servers::hover::measure),
+    ("lsp-clients", language_servers::many_clients::measure),
     ("lsp-codec", |_| language_servers::codec::measure()),
-    ("lsp-sharing", |tidelock| {
-        Ok(language_servers::sharing::measure(tidelock))
-    }),
-    ("lsp-recovery", |tidelock| {
-        Ok(language_servers::recovery::measure(tidelock))
-    }),
+    ("lsp-sharing", language_servers::sharing::measure),
+    ("lsp-recovery", language_servers::recovery::measure),
     ("lsp-processes", language_servers::ownership::measure),
     ("jobs-sqlite", jobs::sqlite::measure),
     ("jobs-backlog", jobs::backlog::measure),
@@ -98,7 +88,6 @@ const TABLES: &[(&str, Measure)] = &[
     ("mcp", mcp::measure),
 ];
 
-/// Where the product is and what is wanted.
 #[derive(Debug, PartialEq, Eq)]
 struct Options {
     tidelock: PathBuf,
@@ -107,7 +96,6 @@ struct Options {
 
 #[derive(Debug, PartialEq, Eq)]
 enum Wanted {
-    /// All tables, printed and written to this file.
     Report(PathBuf),
     /// The tables whose names contain this, printed only.
     Only(String),

@@ -53,14 +53,12 @@ impl StartingLine {
     }
 }
 
-/// When one thread worked.
 #[derive(Clone, Copy, Debug)]
 struct Span {
     began: Instant,
     ended: Instant,
 }
 
-/// One turn.
 struct Taken {
     nanoseconds_per_operation: f64,
     /// The share of the turn during which all threads worked.
@@ -80,7 +78,6 @@ fn overlap(spans: &[Span]) -> f64 {
     nanoseconds(together) / nanoseconds(last - first).max(1.0)
 }
 
-/// Something that is measured.
 pub(crate) struct Contender<'a> {
     pub(crate) name: &'static str,
     turn: Box<Turn<'a>>,
@@ -156,7 +153,6 @@ impl<'a> Contender<'a> {
         }
     }
 
-    /// How many repetitions fill a turn.
     fn calibrate(&self, threads: usize) -> u64 {
         let mut repetitions = 64;
         while repetitions < MOST_REPETITIONS {

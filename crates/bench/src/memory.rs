@@ -5,7 +5,6 @@ use std::fs;
 
 use anyhow::Result;
 
-/// What one process holds.
 pub(crate) fn resident_kib(pid: u32) -> Result<u64> {
     Ok(number(
         &fs::read_to_string(format!("/proc/{pid}/status"))?,
@@ -13,7 +12,6 @@ pub(crate) fn resident_kib(pid: u32) -> Result<u64> {
     ))
 }
 
-/// What a process and everything below it hold, in MiB.
 pub(crate) fn tree_mib(root: u32) -> Result<f64> {
     let mut parents = BTreeMap::new();
     for entry in fs::read_dir("/proc")? {
@@ -32,7 +30,6 @@ pub(crate) fn tree_mib(root: u32) -> Result<f64> {
     Ok(kib as f64 / 1024.0)
 }
 
-/// A process and everything below it, by the parent of each.
 fn tree(root: u32, parents: &BTreeMap<u32, u64>) -> Vec<u32> {
     let mut found = vec![root];
     let mut looked_at = 0;

@@ -20,12 +20,10 @@ pub(crate) struct Daemon {
     _directory: TempDir,
 }
 
-/// What a daemon finds when it starts.
 #[derive(Debug)]
 pub(crate) struct Surroundings<'a> {
     /// Where it lives; the directory is there already.
     pub(crate) home: &'a Path,
-    /// Directories with language servers.
     pub(crate) programs: Vec<PathBuf>,
     /// The address of a database to keep its log in, in place of a file in its home.
     pub(crate) database: Option<String>,
@@ -62,7 +60,6 @@ impl Daemon {
         self.run("up")
     }
 
-    /// Stops it.
     pub(crate) fn down(&self) -> Result<()> {
         self.run("down")
     }
@@ -77,12 +74,10 @@ impl Daemon {
         Ok(())
     }
 
-    /// Where it lives.
     pub(crate) fn home(&self) -> &Path {
         &self.home
     }
 
-    /// The command line, for this daemon.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.tidelock);
         command
@@ -98,7 +93,6 @@ impl Daemon {
         command
     }
 
-    /// What it says of itself.
     pub(crate) fn status(&self) -> Result<serde_json::Value> {
         let output = self.command(&["status", "--json"]).output()?;
         serde_json::from_slice(&output.stdout).context("`tidelock status --json` is not JSON")
@@ -111,14 +105,12 @@ impl Daemon {
         pid.context("`tidelock status --json` names no pid")
     }
 
-    /// Where it takes requests.
     pub(crate) fn socket(&self) -> Result<PathBuf> {
         let status = self.status()?;
         let socket = status["socket"].as_str();
         Ok(PathBuf::from(socket.context("the status has no `socket`")?))
     }
 
-    /// What a caller has to show.
     pub(crate) fn token(&self) -> Result<String> {
         let token = fs::read_to_string(self.home.join("state/token")).context("there is no token")?;
         Ok(token.trim().to_owned())

@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result};
 
 use crate::http::HttpClient;
 use crate::programs::find_peer;
-use crate::report::{Table, Verdict};
+use crate::report::{BarVerdict, Table};
 use browser::Browser;
 use state::State;
 
@@ -21,7 +21,6 @@ const PAINTS: usize = 11;
 /// What somebody takes for at once.
 const AT_ONCE: Duration = Duration::from_millis(100);
 
-/// Measures and puts the results into a table.
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
     let mut table = Table::with_columns(
         "Pages",
@@ -73,7 +72,7 @@ pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
             milliseconds(paints[PAINTS - 1]),
             "under 100 ms".to_owned(),
         ];
-        table.judged_row(cells, Verdict::from(worst < AT_ONCE && usual < AT_ONCE));
+        table.judged_row(cells, BarVerdict::from(worst < AT_ONCE && usual < AT_ONCE));
     }
     Ok(table)
 }

@@ -10,7 +10,6 @@ const SERVERS_VARIABLE: &str = "TIDELOCK_TEST_SERVERS";
 /// Directories with programs to compare with.
 const PEERS_VARIABLE: &str = "TIDELOCK_BENCH_PEERS";
 
-/// The server for experiments, which is built beside the product.
 pub(crate) fn fault_server(tidelock: &Path) -> Result<PathBuf> {
     let path = tidelock.with_file_name("fault-server");
     let path = path.canonicalize();
@@ -29,7 +28,6 @@ pub(crate) fn server_directories(tidelock: &Path) -> Vec<PathBuf> {
     [servers.join("python/bin"), servers.join("node/node_modules/.bin")].into()
 }
 
-/// A language server, in these directories or anywhere.
 pub(crate) fn find_server(name: &str, directories: &[PathBuf]) -> Option<PathBuf> {
     let everywhere = std::env::var_os("PATH").unwrap_or_default();
     find(
@@ -41,7 +39,6 @@ pub(crate) fn find_server(name: &str, directories: &[PathBuf]) -> Option<PathBuf
     )
 }
 
-/// A program to compare with.
 pub(crate) fn find_peer(name: &str) -> Option<PathBuf> {
     let [named, everywhere] =
         [PEERS_VARIABLE, "PATH"].map(|variable| std::env::var_os(variable).unwrap_or_default());
@@ -51,7 +48,6 @@ pub(crate) fn find_peer(name: &str) -> Option<PathBuf> {
     )
 }
 
-/// Where peers are built.
 pub(crate) fn peers_directory(tidelock: &Path) -> Result<PathBuf> {
     let target = tidelock.parent().and_then(Path::parent);
     let target = target.context("the product is in no target directory")?;

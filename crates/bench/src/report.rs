@@ -13,14 +13,12 @@ drops out: above 1 we are faster. Two threads start together, a turn in which th
 thread sees it. Ours and the peers that are linked with it are built with `--profile dist`, as published binaries are. Run it again \
 with `cargo xtask bench`.";
 
-/// The whole report.
 #[derive(Debug)]
 pub(crate) struct Report {
     machine: Vec<(&'static str, String)>,
     tables: Vec<Table>,
 }
 
-/// What is asked of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Bar {
     /// Shown, not judged.
@@ -32,31 +30,29 @@ pub(crate) enum Bar {
     WithinTimes(f64),
 }
 
-/// Whether a bar is met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum BarVerdict {
     Met,
     Missed,
     NotAsked,
 }
 
-/// One table.
 #[derive(Debug)]
 pub(crate) struct Table {
     title: &'static str,
     note: &'static str,
     columns: Vec<&'static str>,
     rows: Vec<Vec<String>>,
-    verdicts: Vec<Verdict>,
+    verdicts: Vec<BarVerdict>,
 }
 
-impl From<bool> for Verdict {
+impl From<bool> for BarVerdict {
     fn from(is_met: bool) -> Self {
         if is_met { Self::Met } else { Self::Missed }
     }
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for BarVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Met => "yes",
@@ -67,13 +63,13 @@ impl fmt::Display for Verdict {
 }
 
 impl Bar {
-    fn judge(self, ratio: f64) -> Verdict {
+    fn judge(self, ratio: f64) -> BarVerdict {
         match self {
-            Self::None => Verdict::NotAsked,
-            Self::Faster => Verdict::from(ratio > 1.0),
-            Self::NoSlower => Verdict::from(ratio >= 1.0),
-            Self::TimesFaster(times) => Verdict::from(ratio >= times),
-            Self::WithinTimes(times) => Verdict::from(ratio * times >= 1.0),
+            Self::None => BarVerdict::NotAsked,
+            Self::Faster => BarVerdict::from(ratio > 1.0),
+            Self::NoSlower => BarVerdict::from(ratio >= 1.0),
+            Self::TimesFaster(times) => BarVerdict::from(ratio >= times),
+            Self::WithinTimes(times) => BarVerdict::from(ratio * times >= 1.0),
         }
     }
 }
@@ -91,7 +87,6 @@ impl fmt::Display for Bar {
 }
 
 impl Table {
-    /// A table that compares us with one peer a row.
     pub(crate) fn of_ratios(title: &'static str, note: &'static str) -> Self {
         Self::with_columns(
             title,
@@ -110,13 +105,11 @@ impl Table {
         }
     }
 
-    /// Adds a row of ours against one peer.
     pub(crate) fn compare(&mut self, what: &str, ours: &Measured, peer: &Measured, bar: Bar) {
         let show = |samples: &[f64]| Figure::of(samples).nanoseconds();
         self.compare_as(show, what, ours, peer, bar);
     }
 
-    /// The same, shown as operations in a second.
     pub(crate) fn compare_rates(&mut self, what: &str, ours: &Measured, peer: &Measured, bar: Bar) {
         let show = |samples: &[f64]| {
             let rates: Vec<f64> = samples.iter().map(|nanoseconds| 1e9 / nanoseconds).collect();
@@ -159,7 +152,7 @@ impl Table {
     /// Adds a row of ours that has to be under so many milliseconds, whatever others do.
     pub(crate) fn under(&mut self, what: &str, ours: &Measured, limit_ms: f64) {
         let figure = Figure::of(&ours.samples);
-        let verdict = Verdict::from(figure.median < limit_ms * 1e6);
+        let verdict = BarVerdict::from(figure.median < limit_ms * 1e6);
         let nobody = String::new;
         self.row(vec![
             what.to_owned(),
@@ -173,15 +166,23 @@ impl Table {
         self.judge(verdict);
     }
 
+    /// Fills the table. If that fails, its last row says why.
+    pub(crate) fn filled(mut self, fill: impl FnOnce(&mut Self) -> anyhow::Result<()>) -> Self {
+        if let Err(error) = fill(&mut self) {
+            self.not_measured(&format!("{error:#}"));
+        }
+        self
+    }
+
     /// Adds a row that says why there is no figure, which counts as a bar that is missed.
     pub(crate) fn not_measured(&mut self, why: &str) {
         let mut cells = vec![String::new(); self.columns.len()];
         cells[0] = format!("not measured: {why}").replace('\n', " ");
         if let Some(last) = cells.last_mut() {
-            *last = Verdict::Missed.to_string();
+            *last = BarVerdict::Missed.to_string();
         }
         self.row(cells);
-        self.judge(Verdict::Missed);
+        self.judge(BarVerdict::Missed);
     }
 
     /// Adds a row that says what was left out. It is not judged: nobody has to have everything.
@@ -191,21 +192,18 @@ impl Table {
         self.row(cells);
     }
 
-    /// Adds a row whose last cell is the verdict.
-    pub(crate) fn judged_row(&mut self, mut cells: Vec<String>, verdict: Verdict) {
+    pub(crate) fn judged_row(&mut self, mut cells: Vec<String>, verdict: BarVerdict) {
         cells.push(verdict.to_string());
         self.row(cells);
         self.judge(verdict);
     }
 
-    /// Adds a row as it is.
     pub(crate) fn row(&mut self, cells: Vec<String>) {
         assert_eq!(cells.len(), self.columns.len(), "a row has a cell per column");
         self.rows.push(cells);
     }
 
-    /// Adds to the count of bars.
-    pub(crate) fn judge(&mut self, verdict: Verdict) {
+    pub(crate) fn judge(&mut self, verdict: BarVerdict) {
         self.verdicts.push(verdict);
     }
 }
@@ -222,7 +220,7 @@ impl Report {
         self.tables.push(table);
     }
 
-    fn count(&self, verdict: Verdict) -> usize {
+    fn count(&self, verdict: BarVerdict) -> usize {
         self.tables
             .iter()
             .flat_map(|table| &table.verdicts)
@@ -233,7 +231,7 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (met, missed) = (self.count(Verdict::Met), self.count(Verdict::Missed));
+        let (met, missed) = (self.count(BarVerdict::Met), self.count(BarVerdict::Missed));
         writeln!(
             f,
             "# Benchmarks\n\nWritten by `cargo xtask bench`. {met} of {} bars are met.\n",
@@ -270,15 +268,15 @@ mod tests {
     #[test]
     fn bars_are_judged_by_the_ratio() {
         let cases = [
-            (Bar::None, 0.1, Verdict::NotAsked),
-            (Bar::Faster, 1.0, Verdict::Missed),
-            (Bar::Faster, 1.01, Verdict::Met),
-            (Bar::NoSlower, 1.0, Verdict::Met),
-            (Bar::NoSlower, 0.99, Verdict::Missed),
-            (Bar::TimesFaster(5.0), 4.9, Verdict::Missed),
-            (Bar::TimesFaster(5.0), 5.0, Verdict::Met),
-            (Bar::WithinTimes(2.0), 0.5, Verdict::Met),
-            (Bar::WithinTimes(2.0), 0.49, Verdict::Missed),
+            (Bar::None, 0.1, BarVerdict::NotAsked),
+            (Bar::Faster, 1.0, BarVerdict::Missed),
+            (Bar::Faster, 1.01, BarVerdict::Met),
+            (Bar::NoSlower, 1.0, BarVerdict::Met),
+            (Bar::NoSlower, 0.99, BarVerdict::Missed),
+            (Bar::TimesFaster(5.0), 4.9, BarVerdict::Missed),
+            (Bar::TimesFaster(5.0), 5.0, BarVerdict::Met),
+            (Bar::WithinTimes(2.0), 0.5, BarVerdict::Met),
+            (Bar::WithinTimes(2.0), 0.49, BarVerdict::Missed),
         ];
         for (bar, ratio, expected) in cases {
             assert_eq!(bar.judge(ratio), expected, "{bar:?} at {ratio}");

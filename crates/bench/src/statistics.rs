@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-/// The middle and the spread of some samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Figure {
     pub(crate) median: f64,
@@ -62,7 +61,6 @@ pub(crate) fn percentiles<const N: usize>(samples: &[f64], percents: [usize; N])
     percents.map(|percent| sorted[((sorted.len() - 1) * percent + 50) / 100])
 }
 
-/// `1234567` as `1,234,567`.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
@@ -75,7 +73,6 @@ fn grouped(number: u64) -> String {
     text
 }
 
-/// A number with three significant digits or so.
 pub(crate) fn short(value: f64) -> String {
     match value.abs() {
         size if size < 10.0 => format!("{value:.2}"),
@@ -92,7 +89,6 @@ pub(crate) fn ratio(ours: &[f64], other: &[f64]) -> f64 {
     Figure::of(&by_round).median
 }
 
-/// A duration as a sample.
 pub(crate) fn nanoseconds(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e9
 }

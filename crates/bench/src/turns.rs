@@ -30,7 +30,6 @@ pub(crate) struct Rounds {
 /// Does the work in an empty directory, and gives one sample for each of `N` questions.
 type Turn<'a, const N: usize> = dyn FnMut(&Path) -> Result<[f64; N]> + 'a;
 
-/// Something that is measured in long turns.
 pub(crate) struct LongContender<'a, const N: usize> {
     name: &'static str,
     turn: Box<Turn<'a, N>>,

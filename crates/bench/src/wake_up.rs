@@ -34,7 +34,6 @@ const QUESTIONS: [Question; 2] = [
     ("cancel to the last waiter", |woken| woken.last, Bar::NoSlower),
 ];
 
-/// Measures and puts the results into a table.
 pub(crate) fn measure() -> Result<Table> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)

@@ -21,7 +21,6 @@ const MOST_TRIES: usize = 16;
 /// How many threads walk. More of them would wait for each other.
 const MOST_WALKERS: usize = 8;
 
-/// The root of a tree, opened.
 #[derive(Debug)]
 pub(crate) struct Root(OwnedFd);
 
@@ -100,9 +99,7 @@ fn not_opened(error: Errno) -> NotText {
     }
 }
 
-/// What a walk has come to.
 pub(crate) struct Visited<'entry> {
-    /// Where, below the root.
     pub(crate) path: TreePath,
     pub(crate) entry: &'entry DirEntry,
 }

@@ -29,7 +29,6 @@ const REMOVED: &str = "removed-";
 pub(crate) struct Indexes {
     pub(crate) directory: PathBuf,
     pub(crate) scratch: PathBuf,
-    /// The size limit of all indexes together.
     pub(crate) limit_bytes: u64,
     pub(crate) tasks: Tasks,
     pub(crate) clock: Arc<dyn Clock>,
@@ -39,15 +38,12 @@ pub(crate) struct Indexes {
     pub(crate) book: IndexBook,
 }
 
-/// What happens in each directory.
+/// Guards the index of each directory; held to look one up or replace it.
 pub(crate) type IndexBook = Arc<Mutex<BTreeMap<PathBuf, Entry>>>;
 
-/// What happens in the directory of an index.
 #[derive(Clone, Debug)]
 pub(crate) enum Entry {
-    /// An index uses it.
     Open(Arc<Index>),
-    /// It is being deleted.
     Removing,
 }
 
@@ -86,7 +82,6 @@ impl Indexes {
         }
     }
 
-    /// The open indexes, ordered by root.
     pub(crate) fn list(&self) -> Vec<IndexInfo> {
         let mut list: Vec<IndexInfo> = self.all_open().iter().map(|(_, index)| index.info()).collect();
         list.sort_by(|one, other| one.root.cmp(&other.root));

@@ -16,31 +16,26 @@ impl Lines {
         (first >= 1 && first <= last).then_some(Self { first, last })
     }
 
-    /// One line.
     #[must_use]
     pub fn one(line: u32) -> Option<Self> {
         Self::new(line, line)
     }
 
-    /// The first line.
     #[must_use]
     pub fn first(self) -> u32 {
         self.first
     }
 
-    /// The last line.
     #[must_use]
     pub fn last(self) -> u32 {
         self.last
     }
 
-    /// The number of lines.
     #[must_use]
     pub fn count(self) -> u32 {
         self.last - self.first + 1
     }
 
-    /// Whether both have a line in common.
     #[must_use]
     pub fn overlaps(self, other: Self) -> bool {
         self.first <= other.last && other.first <= self.last

@@ -10,16 +10,13 @@ const LONGEST_BYTES: usize = 4096;
 #[derive(Clone, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct TreePath(Arc<str>);
 
-/// A text that is no path below a root.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("`{0}` is not a path below the root of a tree")]
 pub struct BadPath(pub String);
 
 impl TreePath {
-    /// The path of this text.
-    ///
-    /// # Errors
-    /// It is empty or too long, begins or ends with `/`, or has an empty name, `.`, `..` or a NUL in it.
+    /// Fails if the text is empty or too long, begins or ends with `/`, or has an empty name, `.`, `..` or a NUL in
+    /// it.
     pub fn new(text: &str) -> Result<Self, BadPath> {
         let is_name = |name: &str| !matches!(name, "" | "." | "..") && !name.contains('\0');
         if text.len() <= LONGEST_BYTES && text.split('/').all(is_name) {
@@ -29,19 +26,17 @@ impl TreePath {
         }
     }
 
-    /// The path as a text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The name of the file.
     #[must_use]
     pub fn name(&self) -> &str {
         self.0.rsplit('/').next().unwrap_or_default()
     }
 
-    /// What comes after the last dot of the name, if there is something before it.
+    /// The part of the name after its last dot, unless the name begins with that dot.
     #[must_use]
     pub fn extension(&self) -> Option<&str> {
         let (stem, extension) = self.name().rsplit_once('.')?;

@@ -12,76 +12,67 @@ use kernel::{Deadline, Scope};
 use crate::lines::Lines;
 use crate::path::TreePath;
 
-/// What context needs from others.
 #[derive(Clone, Debug)]
 pub struct Ports {
-    /// Language servers.
     pub languages: Arc<dyn LanguageServers>,
-    /// Plans.
     pub plans: Arc<dyn OpenPlans>,
 }
 
 /// A location that another component has named.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Place {
-    /// The file.
+pub struct CodeLocation {
     pub path: TreePath,
-    /// The lines.
     pub lines: Lines,
-    /// What is there, in a few words.
     pub what: String,
 }
 
-/// Another component didn't answer.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum PortError {
     /// Nobody can answer: there is no server for these files, or it isn't ready yet.
     #[error("{0}")]
-    Nobody(String),
-    /// The request failed.
+    Unavailable(String),
     #[error("{0}")]
     Failed(String),
 }
 
-/// Queries the language servers of a tree. All answers are about the files on disk. *Cancel safety* of all
-/// methods: the future may be dropped.
+/// A question to the language servers of a tree. All answers are about the files on disk.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum CodeQuestion {
+    /// Definitions in the tree with a name like this one. The servers of the languages of `near` are asked; if there are
+    /// no such files, only servers that are already running are asked.
+    Symbols {
+        name: String,
+        near: Vec<TreePath>,
+    },
+    Diagnostics {
+        file: TreePath,
+    },
+    /// Where the definition `name` is used, which stands at this line and column of its file. Both count from 1, the
+    /// column in characters.
+    References {
+        file: TreePath,
+        line: u32,
+        column: u32,
+        name: String,
+    },
+}
+
+/// Queries the language servers of a tree. *Cancel safety*: the future may be dropped.
 #[async_trait]
 pub trait LanguageServers: Send + Sync + fmt::Debug {
-    /// Definitions in the tree with a name like this one. `near` are files whose languages are asked; if there
-    /// are none, only servers that are already running are asked.
-    async fn symbols(
+    async fn ask(
         &self,
         root: &Path,
-        near: &[TreePath],
-        name: &str,
-        time: (&Scope, &Deadline),
-    ) -> Result<Vec<Place>, PortError>;
-
-    /// Where the definitions of a file are used. `at` is the line and the column of the name of one, from 1; the
-    /// column is in characters.
-    async fn references(
-        &self,
-        root: &Path,
-        file: &TreePath,
-        at: (u32, u32),
-        time: (&Scope, &Deadline),
-    ) -> Result<Vec<Place>, PortError>;
-
-    /// The problems in a file.
-    async fn diagnostics(
-        &self,
-        root: &Path,
-        file: &TreePath,
-        time: (&Scope, &Deadline),
-    ) -> Result<Vec<Place>, PortError>;
+        question: &CodeQuestion,
+        scope: &Scope,
+        deadline: &Deadline,
+    ) -> Result<Vec<CodeLocation>, PortError>;
 }
 
 /// A plan that is open on a tree.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct OpenPlan {
-    /// Its id, for display.
     pub plan: String,
-    /// Its title, for display.
     pub title: String,
     /// What it has changed, in order.
     pub changed: Vec<TreePath>,
@@ -90,43 +81,22 @@ pub struct OpenPlan {
 /// Knows which plans are open. *Cancel safety*: the future may be dropped.
 #[async_trait]
 pub trait OpenPlans: Send + Sync + fmt::Debug {
-    /// The plans that are open on a tree, most recently changed first.
     async fn open(&self, root: &Path) -> Result<Vec<OpenPlan>, PortError>;
 }
 
-/// No language servers.
 #[derive(Clone, Copy, Debug)]
 pub struct NoLanguageServers;
 
 #[async_trait]
 impl LanguageServers for NoLanguageServers {
-    async fn symbols(
+    async fn ask(
         &self,
-        _root: &Path,
-        _near: &[TreePath],
-        _name: &str,
-        _time: (&Scope, &Deadline),
-    ) -> Result<Vec<Place>, PortError> {
-        Err(PortError::Nobody("there are no language servers".to_owned()))
-    }
-
-    async fn references(
-        &self,
-        _root: &Path,
-        _file: &TreePath,
-        _at: (u32, u32),
-        _time: (&Scope, &Deadline),
-    ) -> Result<Vec<Place>, PortError> {
-        Err(PortError::Nobody("there are no language servers".to_owned()))
-    }
-
-    async fn diagnostics(
-        &self,
-        _root: &Path,
-        _file: &TreePath,
-        _time: (&Scope, &Deadline),
-    ) -> Result<Vec<Place>, PortError> {
-        Err(PortError::Nobody("there are no language servers".to_owned()))
+        _: &Path,
+        _: &CodeQuestion,
+        _: &Scope,
+        _: &Deadline,
+    ) -> Result<Vec<CodeLocation>, PortError> {
+        Err(PortError::Unavailable("there are no language servers".to_owned()))
     }
 }
 
@@ -144,8 +114,6 @@ impl OpenPlans for NoChanges {
 /// How to run commands: `git`, and strategies that are commands.
 #[derive(Clone, Debug)]
 pub struct ForCommands {
-    /// Owns the processes.
     pub processes: process::Processes,
-    /// Their environment.
     pub environment: BTreeMap<OsString, OsString>,
 }

@@ -16,7 +16,6 @@ pub const QUERY_LIMIT_BYTES: usize = 16 * 1024;
 pub const FOCUS_LIMIT: usize = 64;
 /// The largest budget. No model reads more at once.
 pub const BUDGET_LIMIT_TOKENS: usize = 1_000_000;
-/// The longest deadline.
 pub const DEADLINE_LIMIT: Duration = Duration::from_secs(120);
 
 /// A question about a tree of files.
@@ -28,9 +27,7 @@ pub struct Request {
     pub view: Arc<dyn View>,
     /// The query: words, names, a sentence.
     pub query: String,
-    /// The files to focus on.
     pub focus: Vec<TreePath>,
-    /// How many tokens the answer may have.
     pub budget_tokens: usize,
     /// How long it may take; `None` for the setting.
     pub patience: Option<Duration>,
@@ -45,46 +42,28 @@ pub struct Request {
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ContextError {
-    /// There is neither a query nor a file in focus.
     #[error("there is nothing to look for: the query is empty, and no file is in focus")]
     Empty,
-    /// Something exceeds its limit.
-    #[error("{what} is {found}, and the most is {most}")]
+    #[error("{what} is {found}; the limit is {most}")]
     TooLarge {
-        /// What exceeds it.
         what: &'static str,
-        /// Its size.
         found: String,
-        /// The limit.
         most: String,
     },
-    /// There is no strategy with this name.
     #[error("there is no strategy `{name}`; there are: {known}")]
-    NoSuchStrategy {
-        /// The name.
-        name: String,
-        /// The existing strategies.
-        known: String,
-    },
-    /// A file in focus isn't a valid path of the tree.
+    NoSuchStrategy { name: String, known: String },
     #[error(transparent)]
     BadPath(#[from] BadPath),
-    /// A file in focus doesn't exist.
     #[error("there is no file `{0}` to focus on")]
     NoSuchFile(TreePath),
-    /// The root of the tree can't be read.
     #[error("{root} cannot be read")]
     Unreadable {
-        /// The root.
         root: PathBuf,
-        /// Why.
         #[source]
         source: std::io::Error,
     },
-    /// The tokenizer couldn't be loaded.
     #[error("the tokenizer cannot be used: {0}")]
     Tokenizer(#[from] tokenizer::LoadError),
-    /// The caller has gone away, or the daemon is shutting down.
     #[error("the question was cancelled")]
     Cancelled,
 }

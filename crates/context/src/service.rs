@@ -19,30 +19,21 @@ use crate::request::{
 };
 use crate::settings::ContextSettings;
 use crate::strategies;
-use crate::strategy::{Ground, StrategyName};
+use crate::strategy::{SearchTree, StrategyName};
 use crate::view::NotText;
 
 /// The fraction of a question's time that may be spent waiting for the index to catch up: one in this many.
 const CATCH_UP_PART: u32 = 4;
 
-/// What the service needs.
 #[derive(Debug)]
 pub struct ContextsOptions {
-    /// The settings.
     pub settings: ContextSettings,
-    /// Where indexes are stored.
     pub directory: PathBuf,
-    /// Where watches put their marks.
     pub scratch: PathBuf,
-    /// The breaker that the whole daemon shares.
     pub breakers: CircuitBreaker,
-    /// What context needs from others.
     pub ports: Ports,
-    /// How to run commands.
     pub commands: ForCommands,
-    /// Runs background tasks.
     pub tasks: Tasks,
-    /// The time source.
     pub clock: Arc<dyn Clock>,
 }
 
@@ -102,13 +93,11 @@ impl Contexts {
         }
     }
 
-    /// The settings.
     #[must_use]
     pub fn settings(&self) -> &ContextSettings {
         &self.shared.settings
     }
 
-    /// The strategies, in order.
     #[must_use]
     pub fn strategies(&self) -> Vec<StrategyName> {
         let strategies = self.shared.pipeline.strategies().iter();
@@ -146,10 +135,10 @@ impl Contexts {
         let (tokenizer, snapshot) = tokio::join!(blocking(move || Tokenizer::load(name)), seen);
         let tokenizer = tokenizer??;
         let walking = snapshot.is_none().then(|| indexes.way.walk());
-        let prepared = blocking(move || ground(&request, snapshot).map(|ground| (request, ground)));
-        let (request, ground) = prepared.await??;
+        let prepared = blocking(move || searched(&request, snapshot).map(|searched| (request, searched)));
+        let (request, searched) = prepared.await??;
         let answer = pipeline
-            .answer(&request, ground, tokenizer, &deadline, scope)
+            .answer(&request, searched, tokenizer, &deadline, scope)
             .await?;
         drop(walking);
         drop(indexes.open(&request.root));
@@ -159,7 +148,6 @@ impl Contexts {
         })
     }
 
-    /// The open indexes, ordered by root.
     #[must_use]
     pub fn indexes(&self) -> Vec<IndexInfo> {
         self.shared.indexes.list()
@@ -189,13 +177,11 @@ impl Contexts {
         self.shared.indexes.collect().await
     }
 
-    /// Stops all background work.
     pub fn close(&self) {
         self.shared.indexes.close();
     }
 }
 
-/// Checks that a request is within all limits.
 fn check(request: &Request) -> Result<(), ContextError> {
     let too_large = |what, found: String, most: String| Err(ContextError::TooLarge { what, found, most });
     if request.query.trim().is_empty() && request.focus.is_empty() {
@@ -228,7 +214,7 @@ fn is_made_from_nothing(index: &Index) -> bool {
 }
 
 /// What a question searches. It blocks.
-fn ground(request: &Request, index: Option<Arc<Snapshot>>) -> Result<Ground, ContextError> {
+fn searched(request: &Request, index: Option<Arc<Snapshot>>) -> Result<SearchTree, ContextError> {
     if let Err(source) = std::fs::read_dir(&request.root) {
         let root = request.root.clone();
         return Err(ContextError::Unreadable { root, source });
@@ -245,7 +231,7 @@ fn ground(request: &Request, index: Option<Arc<Snapshot>>) -> Result<Ground, Con
     }
     beside.sort_unstable();
     beside.dedup();
-    Ok(Ground {
+    Ok(SearchTree {
         root: request.root.clone(),
         view: Arc::clone(&request.view),
         index,

@@ -19,13 +19,11 @@ use crate::view::View;
 pub struct StrategyName(Arc<str>);
 
 impl StrategyName {
-    /// The strategy with this name.
     #[must_use]
     pub fn new(name: &str) -> Self {
         Self(name.into())
     }
 
-    /// The name.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -44,25 +42,18 @@ impl fmt::Display for StrategyName {
     }
 }
 
-/// The question to a strategy.
 #[derive(Clone, Debug)]
 pub struct Ask {
-    /// The parsed query.
     pub query: Query,
-    /// The files in focus.
     pub focus: Vec<TreePath>,
-    /// What to search.
-    pub ground: Ground,
+    pub searched: SearchTree,
     /// How many locations are useful. Further ones are cut off.
     pub most_hits: usize,
 }
 
-/// What to search.
 #[derive(Clone, Debug)]
-pub struct Ground {
-    /// The root of the tree on disk.
+pub struct SearchTree {
     pub root: PathBuf,
-    /// What is read.
     pub view: Arc<dyn View>,
     /// The index of the tree, if there is one.
     pub index: Option<Arc<Snapshot>>,
@@ -72,10 +63,8 @@ pub struct Ground {
     pub beside_index: Arc<[TreePath]>,
 }
 
-/// A location that was found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hit {
-    /// The file.
     pub path: TreePath,
     /// The lines; `None` for the whole file.
     pub lines: Option<Lines>,
@@ -87,10 +76,8 @@ pub struct Hit {
     pub depth: Depth,
 }
 
-/// One way to find something.
 #[async_trait]
 pub trait Strategy: Send + Sync + fmt::Debug {
-    /// Its name.
     fn name(&self) -> StrategyName;
 
     /// Searches, and returns the best locations, best first. It must end soon after its scope is cancelled:
@@ -105,13 +92,10 @@ pub trait Strategy: Send + Sync + fmt::Debug {
 /// Why a strategy has no results.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum StrategyError {
-    /// It doesn't apply here, which is fine.
     #[error("{0}")]
     NotApplicable(String),
-    /// It was cancelled, or its time is over.
     #[error("it was cancelled")]
     Cancelled,
-    /// It failed.
     #[error("{0}")]
     Failed(String),
 }

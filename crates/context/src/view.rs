@@ -21,16 +21,12 @@ pub type FileText = Arc<str>;
 /// Why a file has no text to show.
 #[derive(Debug, thiserror::Error)]
 pub enum NotText {
-    /// It doesn't exist, or isn't a regular file.
     #[error("there is no such file")]
     Missing,
-    /// It is larger than [`FILE_LIMIT_BYTES`].
     #[error("it is too large")]
     TooLarge,
-    /// It contains a NUL.
     #[error("it is binary")]
     Binary,
-    /// It can't be read.
     #[error("it cannot be read")]
     Unreadable(#[source] io::Error),
 }
@@ -61,7 +57,6 @@ pub trait View: Send + Sync + fmt::Debug {
     /// The root can't be read.
     fn walk(&self, scope: &Scope, visit: &(dyn Fn(TreePath) -> bool + Sync)) -> io::Result<()>;
 
-    /// How it differs from the tree on disk that the index covers.
     fn since(&self) -> Since;
 }
 
@@ -87,12 +82,10 @@ pub(crate) fn text_of(bytes: &[u8]) -> Cow<'_, str> {
 #[derive(Clone, Debug)]
 pub struct DiskView {
     root: PathBuf,
-    /// The root, once the first file was read.
     opened: Arc<OnceLock<Root>>,
 }
 
 impl DiskView {
-    /// The tree below a root.
     #[must_use]
     pub fn new(root: PathBuf) -> Self {
         Self {

@@ -100,7 +100,6 @@ fn is_complete(found: &mut [Activity], limit: usize, newest: &str) -> bool {
     fold_count(newer) >= limit
 }
 
-/// Whether two that follow each other are told as one.
 fn is_same(one: &Activity, other: &Activity) -> bool {
     (one.kind, &one.id, &one.event, &one.actor) == (other.kind, &other.id, &other.event, &other.actor)
 }

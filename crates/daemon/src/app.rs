@@ -22,16 +22,15 @@ use crate::jobs::{self, Environments, Inputs, Workers};
 use crate::language_servers::{self, LanguageServers};
 use crate::life::Life;
 use crate::mcp::Mcp;
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, Observed};
 use crate::options::Options;
 use crate::plans::{self, JobsSlot, Watch};
 use crate::processes;
 use crate::scratch::Scratch;
-use crate::server::stream_places;
+use crate::server::stream_permits;
 use crate::sessions;
 use crate::start_error::StartError;
 
-/// The shared parts of one daemon.
 #[derive(Debug)]
 pub(crate) struct App {
     pub(crate) boot_id: BootId,
@@ -46,28 +45,21 @@ pub(crate) struct App {
     pub(crate) processes: Processes,
     pub(crate) jobs: Jobs,
     pub(crate) job_workers: Workers,
-    /// Where commands meet the clients that feed them.
     pub(crate) job_inputs: Inputs,
     pub(crate) environments: Environments,
     pub(crate) plans: Plans,
-    /// Questions about code.
     pub(crate) contexts: ContextService,
     pub(crate) sessions: ::sessions::Sessions,
-    /// Clients of the Model Context Protocol.
     pub(crate) mcp: Mcp,
-    /// What watches over plans and jobs together.
     pub(crate) plan_watch: Watch,
     pub(crate) kill: crate::plans::KillPoints,
     /// Keeps the jobs reachable for those that were made before them.
     pub(crate) _jobs_slot: JobsSlot,
-    /// The places for event streams.
     pub(crate) streams: Arc<Semaphore>,
     pub(crate) metrics: Metrics,
     pub(crate) hosts: Hosts,
-    /// How much of the log refused requests get.
     pub(crate) refused_lines: RefusedLines,
     pub(crate) token: Secret,
-    /// Who is signed in to the page.
     pub(crate) logins: Logins,
     pub(crate) address: SocketAddr,
     pub(crate) socket: PathBuf,
@@ -77,7 +69,7 @@ pub(crate) struct App {
 }
 
 /// What the daemon has before its parts start.
-pub(crate) struct Ground<'a> {
+pub(crate) struct AppParts<'a> {
     pub(crate) boot_id: BootId,
     pub(crate) breakers: CircuitBreaker,
     pub(crate) settings: Vec<Setting>,
@@ -100,9 +92,9 @@ impl App {
     pub(crate) async fn start(
         options: Options,
         mut configuration: Configuration,
-        ground: Ground<'_>,
+        parts: AppParts<'_>,
     ) -> Result<Started, StartError> {
-        let Ground {
+        let AppParts {
             boot_id,
             breakers,
             settings,
@@ -111,7 +103,7 @@ impl App {
             tasks,
             closing,
             clock,
-        } = ground;
+        } = parts;
         let (life, started, started_at) = (Life::new(), clock.now(), SystemTime::now());
         let progress = options.progress.clone();
         progress.tell("opening the log");
@@ -146,9 +138,11 @@ impl App {
         let language_servers = language_servers::start(
             &options.home,
             options.languages,
-            (&processes, &durable.trusted),
+            &processes,
+            &durable.trusted,
             scratch.path(),
-            (tasks, clock),
+            tasks,
+            clock,
         );
         let tools = (tasks, clock);
         progress.tell("looking at plans");
@@ -233,14 +227,20 @@ impl App {
             boot_id,
             started,
             started_at,
-            metrics: Metrics::new(
-                &life,
-                &breakers,
-                (&durable, &processes, &language_servers),
-                (&jobs, &plans, &sessions),
-                &contexts,
-                (Arc::clone(clock), started),
-            ),
+            metrics: Metrics::new(Observed {
+                life: life.clone(),
+                breakers: breakers.clone(),
+                log: Arc::clone(&durable.health),
+                found_crashed: durable.boots.found_crashed,
+                processes: processes.clone(),
+                language_servers: language_servers.clone(),
+                jobs: jobs.clone(),
+                plans: plans.clone(),
+                sessions: sessions.clone(),
+                contexts: contexts.clone(),
+                clock: Arc::clone(clock),
+                started,
+            }),
             life,
             breakers,
             durable,
@@ -257,7 +257,7 @@ impl App {
             plan_watch,
             kill,
             _jobs_slot: jobs_slot,
-            streams: Arc::new(Semaphore::new(stream_places(
+            streams: Arc::new(Semaphore::new(stream_permits(
                 options.streams,
                 process::raise_open_files(),
             ))),
@@ -312,7 +312,7 @@ pub(crate) mod tests {
             })
         };
         let clock = SystemClock::shared();
-        let ground = Ground {
+        let parts = AppParts {
             boot_id: BootId::generate(),
             breakers: CircuitBreaker::new(options.breaker.clone(), Arc::clone(&clock)).unwrap(),
             settings: Vec::new(),
@@ -322,7 +322,7 @@ pub(crate) mod tests {
             closing: &CancellationToken::new(),
             clock: &clock,
         };
-        let started = App::start(options, Configuration::default(), ground).await;
+        let started = App::start(options, Configuration::default(), parts).await;
         started.unwrap().app
     }
 

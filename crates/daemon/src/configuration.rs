@@ -87,7 +87,7 @@ pub(crate) struct SessionsSection {
     pub(crate) rules: Vec<PermissionRule>,
 }
 
-/// What becomes of prompts that waited when a daemon went away.
+/// What happens to waiting prompts after a daemon has crashed.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum AfterCrashWord {
@@ -100,7 +100,7 @@ pub(crate) enum AfterCrashWord {
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ModelSection {
     pub(crate) base_url: Option<String>,
-    /// The variable that has the key.
+    /// The environment variable with the API key.
     pub(crate) key_env: Option<String>,
     /// The file that has the key.
     pub(crate) key_file: Option<PathBuf>,
@@ -113,9 +113,9 @@ pub(crate) struct ModelSection {
     pub(crate) max_time_seconds: Option<u64>,
     /// In the currency of the prices.
     pub(crate) max_cost: Option<f64>,
-    /// What a million tokens cost that the model reads.
+    /// The price of a million input tokens.
     pub(crate) input_price: Option<f64>,
-    /// What a million tokens cost that it writes.
+    /// The price of a million output tokens.
     pub(crate) output_price: Option<f64>,
     pub(crate) request_timeout_seconds: Option<u64>,
     pub(crate) idle_timeout_seconds: Option<u64>,
@@ -130,10 +130,10 @@ pub(crate) struct AgentSection {
     pub(crate) command: Vec<String>,
     #[serde(default)]
     pub(crate) description: String,
-    /// Variables that it gets besides those of the daemon.
+    /// Environment variables in addition to the daemon's.
     #[serde(default)]
     pub(crate) environment: BTreeMap<String, String>,
-    /// Where it may write besides its sandbox, such as where it keeps its conversations.
+    /// Where it may write outside its sandbox, for example to keep its conversations.
     #[serde(default)]
     pub(crate) write_below: Vec<PathBuf>,
 }

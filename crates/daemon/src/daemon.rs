@@ -10,7 +10,7 @@ use protocol::BootId;
 use tokio::sync::mpsc;
 
 use crate::access::load_or_create;
-use crate::app::{App, Ground, Started};
+use crate::app::{App, AppParts, Started};
 use crate::configuration;
 use crate::durable::{Note, Subjects, keep_up};
 use crate::http;
@@ -39,7 +39,6 @@ pub struct Daemon {
     app: Arc<App>,
     server: Server,
     cut: CancellationToken,
-    /// What goes on besides answering requests.
     background: Tasks,
     /// Cancelled when that shall end, after the last request.
     closing: CancellationToken,
@@ -86,7 +85,7 @@ impl Daemon {
         let Started { app, scratch, notes } = App::start(
             options,
             written.configuration,
-            Ground {
+            AppParts {
                 boot_id,
                 breakers,
                 settings,
@@ -99,8 +98,14 @@ impl Daemon {
         )
         .await?;
         let cut = CancellationToken::new();
-        let scopes = (app.life.scope(), cut.scope());
-        let server = Server::start((tcp, unix), http::router(&app), Arc::clone(&clock), scopes);
+        let server = Server::start(
+            tcp,
+            unix,
+            http::router(&app),
+            Arc::clone(&clock),
+            app.life.scope(),
+            cut.scope(),
+        );
         app.life.become_ready();
         let remade = Remade::default();
         let keeper = SocketKeeper {
@@ -149,13 +154,11 @@ impl Daemon {
         })
     }
 
-    /// The TCP address that it listens on.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.app.address
     }
 
-    /// The id of this run.
     #[must_use]
     pub fn boot_id(&self) -> BootId {
         self.app.boot_id
@@ -173,7 +176,6 @@ impl Daemon {
         self.app.processes.clone()
     }
 
-    /// Where the daemon is in its life.
     #[must_use]
     pub fn phase(&self) -> Arc<Phase> {
         self.app.life.phase()
@@ -280,7 +282,6 @@ impl Daemon {
         Ended { cause, connections }
     }
 
-    /// Lets what is written in the background come to its end.
     async fn close(&self) {
         let patience = Deadline::after(&self.app.clock, CLOSING_GRACE).passed();
         self.closing
@@ -328,7 +329,6 @@ impl Drop for Daemon {
     }
 }
 
-/// Stops a daemon from elsewhere.
 #[derive(Clone, Debug)]
 pub struct ShutdownHandle {
     life: Life,
@@ -341,23 +341,18 @@ impl ShutdownHandle {
     }
 }
 
-/// How a daemon ended.
 #[derive(Clone, Debug)]
 pub struct Ended {
-    /// Who ended it, and why.
     pub cause: Arc<Cause>,
-    /// What became of the connections.
     pub connections: Connections,
 }
 
 /// What became of the connections that were open when a daemon was told to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Connections {
-    /// All were finished.
     Finished,
     /// Some took longer than the grace, or a second signal came.
     Cut {
-        /// How many.
         count: usize,
     },
 }

@@ -18,12 +18,10 @@ pub const SOCKET_PATH_LIMIT: usize = 107;
 
 /// Write permission for the group or for everybody.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
-/// Write permission for everybody.
 const WRITABLE_BY_ALL: u32 = 0o002;
 /// In a directory with this bit, only the owner of an entry may rename or remove it.
 const STICKY: u32 = 0o1000;
 
-/// The directories of one daemon.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Home {
     /// Holds the socket and the locks. It may be emptied when the machine restarts.
@@ -123,7 +121,6 @@ impl Home {
         Ok(())
     }
 
-    /// The socket that the daemon answers on.
     #[must_use]
     pub fn socket(&self) -> PathBuf {
         self.runtime.join("tidelock.sock")
@@ -183,7 +180,6 @@ impl Home {
         self.state.join("environments")
     }
 
-    /// Where the indexes of trees are kept.
     #[must_use]
     pub fn context(&self) -> PathBuf {
         self.state.join("context")
@@ -273,67 +269,24 @@ fn check_owner(path: &Path, metadata: &Metadata) -> Result<(), HomeError> {
 /// Why there is no usable home.
 #[derive(Debug, Error)]
 pub enum HomeError {
-    /// No variable says where the state directory is.
     #[error("there is no directory to keep state in: neither TIDELOCK_HOME, XDG_STATE_HOME nor HOME is set")]
     NoHomeDirectory,
-    /// `TIDELOCK_HOME` is relative.
     #[error("TIDELOCK_HOME is `{path}`, which is not an absolute path", path = .path.display())]
-    NotAbsolute {
-        /// What the variable says.
-        path: PathBuf,
-    },
-    /// A directory is missing and could not be made.
+    NotAbsolute { path: PathBuf },
     #[error("the directory `{path}` cannot be created", path = .path.display())]
-    Create {
-        /// The directory.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// A directory, or something in it, could not be removed.
+    Create { path: PathBuf, source: io::Error },
     #[error("the directory `{path}` cannot be removed", path = .path.display())]
-    Remove {
-        /// The directory.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// A directory could not be looked at.
+    Remove { path: PathBuf, source: io::Error },
     #[error("the directory `{path}` cannot be inspected", path = .path.display())]
-    Inspect {
-        /// The directory.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// There is something else in its place.
+    Inspect { path: PathBuf, source: io::Error },
     #[error("`{path}` is not a directory", path = .path.display())]
-    NotADirectory {
-        /// What was found.
-        path: PathBuf,
-    },
-    /// Somebody else owns a directory.
+    NotADirectory { path: PathBuf },
     #[error("the directory `{path}` belongs to user {owner}, not to you (user {ours})", path = .path.display())]
-    ForeignOwner {
-        /// The directory.
-        path: PathBuf,
-        /// The user id that owns it.
-        owner: u32,
-        /// The user id of this process.
-        ours: u32,
-    },
-    /// Others may write to a directory.
+    ForeignOwner { path: PathBuf, owner: u32, ours: u32 },
     #[error("the directory `{path}` can be written to by others (mode {mode:04o})", path = .path.display())]
-    WritableByOthers {
-        /// The directory.
-        path: PathBuf,
-        /// Its permission bits.
-        mode: u32,
-    },
-    /// The socket's path does not fit into a socket address.
+    WritableByOthers { path: PathBuf, mode: u32 },
     #[error("the socket path `{path}` has {length} bytes; the system allows {SOCKET_PATH_LIMIT}", path = .path.display())]
     SocketPathTooLong {
-        /// Where the socket would be.
         path: PathBuf,
         /// Its length in bytes.
         length: usize,

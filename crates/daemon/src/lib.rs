@@ -12,6 +12,11 @@
 //! **Invariant**: every task belongs to `process::Tasks`, and a daemon that nobody talks to does not wake up, but for
 //! the upkeep of its log every few hours.
 
+#![expect(
+    missing_docs,
+    reason = "only this workspace uses the crate, and a comment that repeats a name says nothing"
+)]
+
 mod access;
 mod activity;
 mod app;

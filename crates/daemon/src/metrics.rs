@@ -37,7 +37,7 @@ pub(crate) use context::ContextMetrics;
 
 use crate::app::App;
 use crate::context::ContextService;
-use crate::durable::{Durable, Health as LogHealth};
+use crate::durable::Health as LogHealth;
 use crate::http::Problem;
 use crate::http::breakers::to_wire;
 use crate::language_servers::LanguageServers;
@@ -137,14 +137,7 @@ impl Drop for InFlight {
 }
 
 impl Metrics {
-    pub(crate) fn new(
-        life: &Life,
-        breakers: &CircuitBreaker,
-        (durable, processes, language_servers): (&Durable, &Processes, &LanguageServers),
-        (jobs, plans, conversations): (&Jobs, &Plans, &Sessions),
-        contexts: &ContextService,
-        (clock, started): (Arc<dyn Clock>, Instant),
-    ) -> Self {
+    pub(crate) fn new(observed: Observed) -> Self {
         let mut registry = Registry::with_prefix("tidelock");
         let requests = Family::default();
         let durations = Family::new_with_constructor(Buckets);
@@ -177,22 +170,9 @@ impl Metrics {
         let plan_metrics = plans::PlanMetrics::register(&mut registry);
         let mcp_metrics = mcp::McpMetrics::register(&mut registry);
         let session_metrics = sessions::SessionMetrics::register(&mut registry);
-        conversations.observe(Arc::new(session_metrics));
-        contexts.metrics().register(&mut registry);
-        registry.register_collector(Box::new(Observed {
-            life: life.clone(),
-            breakers: breakers.clone(),
-            log: Arc::clone(&durable.health),
-            found_crashed: durable.boots.found_crashed,
-            processes: processes.clone(),
-            language_servers: language_servers.clone(),
-            jobs: jobs.clone(),
-            plans: plans.clone(),
-            sessions: conversations.clone(),
-            contexts: contexts.clone(),
-            clock,
-            started,
-        }));
+        observed.sessions.observe(Arc::new(session_metrics));
+        observed.contexts.metrics().register(&mut registry);
+        registry.register_collector(Box::new(observed));
         Self {
             registry,
             requests,
@@ -232,21 +212,21 @@ impl fmt::Debug for Metrics {
     }
 }
 
-/// What is not counted but looked at, each time somebody asks.
+/// What is read each time the metrics are requested.
 #[derive(Debug)]
-struct Observed {
-    life: Life,
-    breakers: CircuitBreaker,
-    log: Arc<LogHealth>,
-    found_crashed: u64,
-    processes: Processes,
-    language_servers: LanguageServers,
-    jobs: Jobs,
-    plans: Plans,
-    sessions: Sessions,
-    contexts: ContextService,
-    clock: Arc<dyn Clock>,
-    started: Instant,
+pub(crate) struct Observed {
+    pub(crate) life: Life,
+    pub(crate) breakers: CircuitBreaker,
+    pub(crate) log: Arc<LogHealth>,
+    pub(crate) found_crashed: u64,
+    pub(crate) processes: Processes,
+    pub(crate) language_servers: LanguageServers,
+    pub(crate) jobs: Jobs,
+    pub(crate) plans: Plans,
+    pub(crate) sessions: Sessions,
+    pub(crate) contexts: ContextService,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) started: Instant,
 }
 
 impl Collector for Observed {
@@ -276,7 +256,7 @@ impl Collector for Observed {
 impl Observed {
     /// The sizes are those of the last measurement: to count a large log takes a while, and nobody asks for that.
     fn encode_log(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        let help = "Daemons of this home that ended without a word, found when this one started";
+        let help = "Daemons of this home that crashed, found when this one started";
         let crashed = encoder.encode_descriptor("boots_found_crashed", help, None, MetricType::Gauge)?;
         ConstGauge::new(self.found_crashed).encode(crashed)?;
 

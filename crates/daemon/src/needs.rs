@@ -34,28 +34,23 @@ const READ_JOBS: u32 = 20;
 const READ_RESCUED: usize = 50;
 /// For how long a failed job is worth a look.
 const JOB_NEWS_MS: u64 = 60 * 60 * 1000;
-/// From here on nobody counts.
+/// The largest count that is shown.
 const COUNTED: usize = 99;
 
-/// What there is to know about a turn that was interrupted.
+/// What is said about an interrupted turn.
 pub(crate) const INTERRUPTED: &str = "its daemon ended during the turn; what was said so far is kept";
-/// What an open breaker means.
 pub(crate) const REFUSED: &str = "calls to it are refused";
 
-/// Something that waits for a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
     /// An agent stands still until somebody answers.
     Permission(Box<Session>, WaitingPermission),
-    /// An apply or undo is stuck half-way.
     Stuck(Box<Workspace>, StuckLanding),
     /// Content of a user is kept beside the workspace.
     Rescued(Box<Rescued>),
     /// A plan is to be looked at, and why.
     Plan(Box<Plan>, PlanNeed),
-    /// Two open plans touch the same files.
     Overlap(Box<Plan>, PlanOverlap),
-    /// A language server was given up.
     Server(Box<Server>),
     /// Prompts wait for a machine whose daemon does not run.
     Waiting(Box<Session>, AwaitedMachine),
@@ -67,7 +62,6 @@ pub(crate) enum Need {
     Breaker(Breaker),
 }
 
-/// Why a plan is to be looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PlanNeed {
     NotRecorded,
@@ -90,7 +84,6 @@ impl PlanNeed {
         }
     }
 
-    /// For people.
     pub(crate) fn words(self) -> &'static str {
         match self {
             Self::NotRecorded => "changes by a command could not be recorded; they are still in the sandbox",
@@ -103,18 +96,15 @@ impl PlanNeed {
     }
 }
 
-/// Why a server was given up.
 pub(crate) fn server_words(server: &Server) -> &str {
     server.last_error.as_deref().unwrap_or("it failed")
 }
 
-/// What is said of an apply or undo that is stuck.
 pub(crate) fn stuck_words(stuck: &StuckLanding) -> String {
     let what = stuck.what.as_deref().unwrap_or("apply or undo");
     format!("an {what} is stuck half-way: {}", stuck.why)
 }
 
-/// What is said of prompts that wait for another machine.
 pub(crate) fn waiting_words(machine: &AwaitedMachine) -> String {
     let name = match machine.name == machine.home {
         true => machine.home.clone(),
@@ -128,7 +118,6 @@ pub(crate) fn waiting_words(machine: &AwaitedMachine) -> String {
     }
 }
 
-/// What is said of rescued content.
 pub(crate) fn rescued_words(rescued: &Rescued) -> String {
     format!("{} of {}. {}", rescued.kind, rescued.root, rescued.why)
 }
@@ -212,11 +201,9 @@ impl Need {
     }
 }
 
-/// Everything that waits, most urgent first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Needs {
     pub(crate) list: Vec<Need>,
-    /// The machine that was looked from.
     pub(crate) here: Option<Machine>,
     /// Something could not be read, so there may be more.
     pub(crate) is_partial: bool,
@@ -244,9 +231,8 @@ impl Needs {
     }
 }
 
-/// What the needs follow from.
 #[derive(Debug, Default)]
-struct Found {
+struct WaitingItems {
     asking: Vec<Session>,
     resting: Vec<Session>,
     waiting: Vec<Session>,
@@ -307,7 +293,7 @@ pub(crate) async fn read(app: &App) -> Needs {
         || rescued.is_err();
     let stuck = workspaces.unwrap_or_default();
     let rescued = rescued.unwrap_or_default().rescued;
-    let found = Found {
+    let found = WaitingItems {
         asking: asking.map(|list| list.sessions).unwrap_or_default(),
         resting: resting.map(|list| list.sessions).unwrap_or_default(),
         waiting: waiting.map(|list| list.sessions).unwrap_or_default(),
@@ -325,7 +311,7 @@ pub(crate) async fn read(app: &App) -> Needs {
     }
 }
 
-fn needs_of(found: Found, now_ms: u64) -> Vec<Need> {
+fn needs_of(found: WaitingItems, now_ms: u64) -> Vec<Need> {
     let mut needs = Vec::new();
     for session in found.asking {
         let asking = session.active.as_ref().map(|active| active.asking.clone());
@@ -396,7 +382,6 @@ fn needs_of(found: Found, now_ms: u64) -> Vec<Need> {
     needs
 }
 
-/// Why somebody should look at a plan.
 fn plan_need(plan: &Plan) -> Option<PlanNeed> {
     let has = |state| plan.checks.iter().any(|check| check.state == state);
     let is_idle = plan.running.is_empty();
@@ -428,7 +413,6 @@ pub(crate) mod tests {
     use super::*;
     use crate::page::examples::{NOW, check, job, overlap, plan, refused, server, session};
 
-    /// A breaker in a state.
     pub(crate) fn breaker(id: &str, state: BreakerState) -> Breaker {
         Breaker {
             id: id.to_owned(),
@@ -492,7 +476,6 @@ pub(crate) mod tests {
         assert_eq!(plan_need(&left), None, "something is still done about it");
     }
 
-    /// A workspace with an apply that is stuck.
     pub(crate) fn stuck_workspace(root: &str) -> Workspace {
         Workspace {
             id: "workspace_1".to_owned(),
@@ -512,7 +495,6 @@ pub(crate) mod tests {
         }
     }
 
-    /// Rescued content of a path.
     pub(crate) fn rescued(path: &str) -> Rescued {
         Rescued {
             id: "rescued_1".to_owned(),
@@ -576,7 +558,7 @@ pub(crate) mod tests {
         let asking = session(SessionState::Asking);
         let question = asking.active.as_ref().unwrap().asking[0].clone();
         let workspace = stuck_workspace("/w");
-        let found = Found {
+        let found = WaitingItems {
             stuck: vec![
                 workspace.clone(),
                 Workspace {
@@ -649,7 +631,7 @@ pub(crate) mod tests {
             (NeedKind::Breaker, REFUSED),
         ];
         assert_eq!(told, expected.map(|(kind, text)| (kind, text.to_owned())));
-        assert_eq!(needs_of(Found::default(), 0), []);
+        assert_eq!(needs_of(WaitingItems::default(), 0), []);
     }
 
     #[test]

@@ -23,7 +23,6 @@ Steps of test: tools, fmt, clippy, tidy, deny, test, models; and machines, if it
   --machines   the same as --only machines: three seeds, ten minutes each. TIDELOCK_MACHINE_SECONDS is how long each takes,
                and TIDELOCK_CRASH_SEED plays one seed again";
 
-/// A parsed command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Command {
     Help,
@@ -44,7 +43,6 @@ pub(crate) enum Selection {
     Only(Step),
 }
 
-/// Why a command line was refused.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum UsageError {
     NoCommand,
@@ -70,7 +68,6 @@ impl fmt::Display for UsageError {
     }
 }
 
-/// Reads the arguments that follow the program's name.
 pub(crate) fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Command, UsageError> {
     let name = arguments.next().ok_or(UsageError::NoCommand)?;
     let command = match name.as_str() {

@@ -10,7 +10,6 @@ use anyhow::{Context as _, Result, bail};
 /// How many lines may be read ahead of the counter. A full queue only slows the reader down.
 const LINES_AHEAD: usize = 1024;
 
-/// Whether a child ended well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
     Well,

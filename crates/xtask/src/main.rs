@@ -5,10 +5,8 @@
 //! compiled before every run.
 
 mod arguments;
-mod bench;
-mod checks;
 mod child;
-mod docs;
+mod commands;
 mod test;
 mod tidy;
 mod workspace;
@@ -44,10 +42,10 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Help => {}
         Command::Test(selection) => return test::run(&workspace, selection),
         Command::Tidy => tidy::run(&workspace)?,
-        Command::Docs => docs::run(&workspace)?,
-        Command::Bench(only) => bench::run(&workspace, only.as_deref())?,
-        Command::Coverage => checks::coverage(&workspace)?,
-        Command::Audit => checks::audit(&workspace)?,
+        Command::Docs => commands::docs(&workspace)?,
+        Command::Bench(only) => commands::bench(&workspace, only.as_deref())?,
+        Command::Coverage => commands::coverage(&workspace)?,
+        Command::Audit => commands::audit(&workspace)?,
     }
     Ok(ExitCode::SUCCESS)
 }

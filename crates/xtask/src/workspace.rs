@@ -6,7 +6,6 @@ use std::process::Command;
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
-/// Where the workspace is and what it consists of.
 #[derive(Debug)]
 pub(crate) struct Workspace {
     pub(crate) root: PathBuf,
@@ -14,11 +13,9 @@ pub(crate) struct Workspace {
     pub(crate) packages: Vec<Package>,
 }
 
-/// One crate of the workspace.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Package {
     pub(crate) name: String,
-    /// The directory of its manifest.
     pub(crate) directory: PathBuf,
     /// What the crate itself is built from; development and build dependencies are not in the list.
     pub(crate) dependencies: Vec<Dependency>,
@@ -32,14 +29,12 @@ pub(crate) struct Dependency {
     pub(crate) origin: Origin,
 }
 
-/// Whether a dependency is a crate of this workspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
     Ours,
     External,
 }
 
-/// A root file that cargo compiles.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Target {
     pub(crate) name: String,
@@ -49,11 +44,8 @@ pub(crate) struct Target {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TargetKind {
-    /// A library or a binary.
     Product,
-    /// An integration test.
     Test,
-    /// A benchmark, an example or a build script.
     Support,
 }
 

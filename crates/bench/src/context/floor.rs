@@ -28,13 +28,10 @@ const STOP_WORDS: &[&str] = &[
 /// In which order the files are read.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Order {
-    /// By path.
     Path,
-    /// Those that hold most of the words first.
     Words,
 }
 
-/// The files that would have been shown.
 pub(super) fn files(
     ripgrep: &Path,
     root: &Path,

@@ -58,7 +58,6 @@ fn read_commit(text: &str) -> Option<Commit> {
     })
 }
 
-/// Puts the tree of a commit into a directory.
 pub(super) fn check_out(commit: &str, into: &Path) -> Result<()> {
     fs::create_dir_all(into)?;
     let mut archive = Command::new("git")

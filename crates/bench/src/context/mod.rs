@@ -4,12 +4,12 @@
 //! The tree is what cargo has unpacked of the crates that this workspace is built from: tens of thousands of files that
 //! people wrote, and every machine that can build this has them.
 //!
-//! - `search.rs`, `pipeline.rs`: how fast. `ground.rs`: the daemon that is asked.
+//! - `search.rs`, `pipeline.rs`: how fast. `daemon.rs`: the daemon that is asked.
 //! - `quality.rs`: whether it is found. `tasks.rs`: questions whose answers are known, made from public crates. `history.rs`:
 //!   the same from the commits of this repository. `floor.rs`: what a search in the order of the paths would have shown.
 
+mod context_daemon;
 mod floor;
-mod ground;
 mod history;
 pub(crate) mod pipeline;
 pub(crate) mod quality;

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
-use super::ground::{Ground, files, keyword, names, sources};
+use super::context_daemon::{ContextDaemon, files, keyword, names, sources};
 use crate::measure::Measured;
-use crate::report::{Table, Verdict};
+use crate::report::{BarVerdict, Table};
 use crate::statistics::{nanoseconds, percentiles, short};
 use crate::turns::scratch;
 
@@ -26,19 +26,15 @@ const BAR_MS: f64 = 150.0;
 const DEADLINE_MS: f64 = 3000.0;
 const BAR_UPDATE_MS: f64 = 20.0;
 
-/// Measures and puts the results into a table.
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
-    let mut table = Table::with_columns(
+    let table = Table::with_columns(
         "Context: whole answers",
         "A tree of 50,000 files, a copy of the sources that cargo has unpacked; all strategies, a budget of 8,000 tokens, questions of a name and some words. From the request to \
          the answer. `At once`: 16 callers; the bar is that they get as many answers in a second together as one alone. `After a change`: a file is written, and a name that \
          was not there before is asked for at once; it has to be found, and the bar is what that takes longer than without a change.",
         &["what", "figure", "bar", "met"],
     );
-    if let Err(error) = fill(&mut table, tidelock) {
-        table.not_measured(&format!("{error:#}"));
-    }
-    Ok(table)
+    Ok(table.filled(|table| fill(table, tidelock)))
 }
 
 fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
@@ -54,12 +50,12 @@ fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
         })
         .collect();
     ensure!(!questions.is_empty(), "there is nothing to ask");
-    let ground = Ground::start(tidelock)?;
-    ground.ask(&questions[0])?;
-    ground.indexed(&root)?;
-    let one = alone(table, &ground, &questions)?;
-    at_once(table, &ground, &questions, one)?;
-    after_a_change(table, &ground, &root)
+    let daemon = ContextDaemon::start(tidelock)?;
+    daemon.ask(&questions[0])?;
+    daemon.indexed(&root)?;
+    let one = alone(table, &daemon, &questions)?;
+    at_once(table, &daemon, &questions, one)?;
+    after_a_change(table, &daemon, &root)
 }
 
 /// Makes the tree a repository of its own, with a history: otherwise the one that this program lies in would be asked about.
@@ -97,12 +93,12 @@ fn copy(from: &[PathBuf], sources: &Path, root: &Path) -> Result<Vec<PathBuf>> {
 }
 
 /// One caller; gives back how many answers there were in a second.
-fn alone(table: &mut Table, ground: &Ground, questions: &[Value]) -> Result<f64> {
+fn alone(table: &mut Table, daemon: &ContextDaemon, questions: &[Value]) -> Result<f64> {
     let mut samples = Vec::new();
     let mut counted = Duration::ZERO;
     for round in 0..=TIMES {
         for question in questions {
-            let (took, answer) = ground.ask(question)?;
+            let (took, answer) = daemon.ask(question)?;
             let tokens = answer["tokens"].as_u64().unwrap_or(u64::MAX);
             ensure!(tokens <= 8000, "an answer has {tokens} tokens");
             if round > 0 {
@@ -117,15 +113,15 @@ fn alone(table: &mut Table, ground: &Ground, questions: &[Value]) -> Result<f64>
     let row = |what: &str, value: f64, limit: f64| {
         vec![what.to_owned(), format!("{} ms", short(value)), bar(limit)]
     };
-    table.judged_row(row("an answer, p50", p50, BAR_MS), Verdict::from(p50 < BAR_MS));
+    table.judged_row(row("an answer, p50", p50, BAR_MS), BarVerdict::from(p50 < BAR_MS));
     table.judged_row(
         row("an answer, p99", p99, DEADLINE_MS),
-        Verdict::from(p99 < DEADLINE_MS),
+        BarVerdict::from(p99 < DEADLINE_MS),
     );
     Ok(samples.len() as f64 / counted.as_secs_f64())
 }
 
-fn at_once(table: &mut Table, ground: &Ground, questions: &[Value], alone: f64) -> Result<()> {
+fn at_once(table: &mut Table, daemon: &ContextDaemon, questions: &[Value], alone: f64) -> Result<()> {
     let began = Instant::now();
     std::thread::scope(|threads| {
         let callers: Vec<_> = (0..CALLERS)
@@ -133,7 +129,7 @@ fn at_once(table: &mut Table, ground: &Ground, questions: &[Value], alone: f64) 
                 threads.spawn(move || {
                     for turn in 0..EACH {
                         let question = &questions[(caller * EACH + turn) % questions.len()];
-                        ground.ask(question)?;
+                        daemon.ask(question)?;
                     }
                     anyhow::Ok(())
                 })
@@ -152,25 +148,25 @@ fn at_once(table: &mut Table, ground: &Ground, questions: &[Value], alone: f64) 
         format!("{} answers/s (one alone {})", short(rate), short(alone)),
         "not below one alone".to_owned(),
     ];
-    table.judged_row(cells, Verdict::from(rate >= alone));
+    table.judged_row(cells, BarVerdict::from(rate >= alone));
     Ok(())
 }
 
-fn after_a_change(table: &mut Table, ground: &Ground, root: &Path) -> Result<()> {
+fn after_a_change(table: &mut Table, daemon: &ContextDaemon, root: &Path) -> Result<()> {
     let file = root.join("0/changed_by_the_benchmark.rs");
     let (mut changed, mut still) = (Vec::new(), Vec::new());
     for round in 0..CHANGES {
         let name = format!("benchmark_changes_this_{round:04}");
         fs::write(&file, format!("/// Says so.\npub fn {name}() {{}}\n"))?;
         let question = keyword(root, &name);
-        let (took, answer) = ground.ask(&question)?;
+        let (took, answer) = daemon.ask(&question)?;
         ensure!(
             answer["text"].as_str().is_some_and(|text| text.contains(&name)),
             "what was just written is not found: {}",
             answer["strategies"]
         );
         changed.push(nanoseconds(took));
-        still.push(nanoseconds(ground.ask(&question)?.0));
+        still.push(nanoseconds(daemon.ask(&question)?.0));
     }
     let (changed, still) = (
         Measured {
@@ -193,6 +189,6 @@ fn after_a_change(table: &mut Table, ground: &Ground, root: &Path) -> Result<()>
         ),
         format!("under {BAR_UPDATE_MS} ms more"),
     ];
-    table.judged_row(cells, Verdict::from(more < BAR_UPDATE_MS));
+    table.judged_row(cells, BarVerdict::from(more < BAR_UPDATE_MS));
     Ok(())
 }

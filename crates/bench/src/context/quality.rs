@@ -10,11 +10,11 @@ use context::{Tokenizer, TokenizerName};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use super::context_daemon::{ContextDaemon, ripgrep};
 use super::floor::Order;
-use super::ground::{Ground, ripgrep};
 use super::tasks::{Kind, Task, tasks_of};
 use super::{floor, history};
-use crate::report::{Table, Verdict};
+use crate::report::{BarVerdict, Table};
 
 /// Public crates of middle size that the product is built with, so that they lie on every machine that builds it.
 const CRATES: &[&str] = &[
@@ -39,7 +39,6 @@ const BUDGETS: [usize; 2] = [2000, 8000];
 /// Set to any value, every file that was not found is named on standard error.
 const SHOW_VARIABLE: &str = "TIDELOCK_BENCH_SHOW_MISSED";
 
-/// Tasks of one kind on one tree.
 struct Tree {
     root: PathBuf,
     tasks: Vec<(usize, Task)>,
@@ -47,7 +46,7 @@ struct Tree {
 
 /// How much was found of the tasks of one row, for each budget: by us, and by those who search and read.
 #[derive(Clone, Copy, Debug, Default)]
-struct Found {
+struct FoundFiles {
     tasks: usize,
     ours: [f64; BUDGETS.len()],
     floors: [[f64; BUDGETS.len()]; FLOORS.len()],
@@ -62,9 +61,8 @@ const ROWS: [&str; 3] = [
     "what a commit says → the files it changed",
 ];
 
-/// Measures and puts the results into a table.
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
-    let mut table = Table::with_columns(
+    let table = Table::with_columns(
         "Context: is it found",
         "Tasks with a known answer, made from twelve public crates: the first sentence of the comment of something public, without its name; its name, split into \
          words in half of the cases; and from the history of this repository, on the tree before each commit. The figure is the part of the files asked for that \
@@ -82,21 +80,18 @@ pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
             "met",
         ],
     );
-    if let Err(error) = fill(&mut table, tidelock) {
-        table.not_measured(&format!("{error:#}"));
-    }
-    Ok(table)
+    Ok(table.filled(|table| fill(table, tidelock)))
 }
 
 fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
     let directory = tempfile::tempdir()?;
     let trees = trees(&directory)?;
     let asked = Asked {
-        ground: Ground::start(tidelock)?,
+        daemon: ContextDaemon::start(tidelock)?,
         ripgrep: ripgrep(tidelock)?,
         tokenizer: Tokenizer::load(TokenizerName::O200k)?,
     };
-    let mut found = [Found::default(); ROWS.len()];
+    let mut found = [FoundFiles::default(); ROWS.len()];
     for tree in &trees {
         asked.index(&tree.root)?;
         for (row, task) in &tree.tasks {
@@ -121,7 +116,7 @@ fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
                 percent(floors[1]),
                 "more than both".to_owned(),
             ];
-            table.judged_row(cells, Verdict::from(floors.iter().all(|floor| ours > *floor)));
+            table.judged_row(cells, BarVerdict::from(floors.iter().all(|floor| ours > *floor)));
         }
     }
     Ok(())
@@ -155,7 +150,6 @@ fn trees(directory: &TempDir) -> Result<Vec<Tree>> {
     Ok(trees)
 }
 
-/// The crates and where they are unpacked.
 fn crates() -> Result<Vec<(String, PathBuf)>> {
     let output = Command::new("cargo")
         .args(["metadata", "--format-version=1", "--offline"])
@@ -191,9 +185,8 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A daemon that is asked.
 struct Asked {
-    ground: Ground,
+    daemon: ContextDaemon,
     ripgrep: PathBuf,
     tokenizer: &'static Tokenizer,
 }
@@ -201,17 +194,17 @@ struct Asked {
 impl Asked {
     fn ask(&self, root: &Path, query: &str, budget: usize) -> Result<Value> {
         let question = json!({"directory": root, "query": query, "budget_tokens": budget});
-        Ok(self.ground.ask(&question)?.1)
+        Ok(self.daemon.ask(&question)?.1)
     }
 
     /// Waits until a tree is indexed. The first question makes that begin.
     fn index(&self, root: &Path) -> Result<()> {
         self.ask(root, "anything", 100)?;
-        self.ground.indexed(root)?;
+        self.daemon.indexed(root)?;
         Ok(())
     }
 
-    fn task(&self, root: &Path, task: &Task, found: &mut Found) -> Result<()> {
+    fn task(&self, root: &Path, task: &Task, found: &mut FoundFiles) -> Result<()> {
         found.tasks += 1;
         for (place, budget) in BUDGETS.into_iter().enumerate() {
             let answer = self.ask(root, &task.query, budget)?;
@@ -242,7 +235,6 @@ impl Asked {
     }
 }
 
-/// How much of what is wanted is shown.
 fn part(wanted: &[String], shown: &BTreeSet<String>) -> f64 {
     let found = wanted.iter().filter(|file| shown.contains(*file)).count();
     found as f64 / wanted.len().max(1) as f64

@@ -7,10 +7,10 @@ use std::time::Instant;
 use anyhow::{Result, ensure};
 use serde_json::Value;
 
-use super::ground::{Ground, files, keyword, names, ripgrep, search, sources};
+use super::context_daemon::{ContextDaemon, files, keyword, names, ripgrep, search, sources};
 use crate::measure::Measured;
 use crate::memory::number;
-use crate::report::{Bar, Table, Verdict};
+use crate::report::{Bar, BarVerdict, Table};
 use crate::statistics::{nanoseconds, short};
 
 /// How many different texts are searched for, and how often each.
@@ -24,19 +24,15 @@ const BAR_UNINDEXED: f64 = 1.3;
 const BAR_SIZE: f64 = 0.7;
 const BAR_MIB: f64 = 238.0;
 
-/// Measures and puts the results into a table.
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
-    let mut table = Table::of_ratios(
+    let table = Table::of_ratios(
         "Context: searching a large tree",
         "The sources that cargo has unpacked on this machine. Selective: names that few files have, one question to the strategy `keyword` of the warm daemon, from the \
          request to the ranked and packed answer, beside `rg` that prints the matching lines, in turns. Every file that `rg` finds for a name has to be in the answer \
          where that fits. Without an index: the first question about a tree, whose index is thrown away before each. The index: from the first question until it is ready; \
          tgrep, which was measured before on a machine like this one, took 36 s, 0.7 of the source and 250 MB.",
     );
-    if let Err(error) = fill(&mut table, tidelock) {
-        table.not_measured(&format!("{error:#}"));
-    }
-    Ok(table)
+    Ok(table.filled(|table| fill(table, tidelock)))
 }
 
 fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
@@ -45,17 +41,17 @@ fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
     let needles = names(&all, NEEDLES);
     ensure!(!needles.is_empty(), "there are no names to search for");
     let ripgrep = ripgrep(tidelock)?;
-    let ground = Ground::start(tidelock)?;
+    let daemon = ContextDaemon::start(tidelock)?;
     // Once for the page cache, which both sides use.
     search(&ripgrep, &root, &needles[0])?;
-    unindexed(table, &ground, &ripgrep, &root, &needles)?;
-    index(table, &ground, &root, &needles[0])?;
-    warm(table, &ground, &ripgrep, &root, &needles)
+    unindexed(table, &daemon, &ripgrep, &root, &needles)?;
+    index(table, &daemon, &root, &needles[0])?;
+    warm(table, &daemon, &ripgrep, &root, &needles)
 }
 
 fn unindexed(
     table: &mut Table,
-    ground: &Ground,
+    daemon: &ContextDaemon,
     ripgrep: &Path,
     root: &Path,
     needles: &[String],
@@ -63,21 +59,21 @@ fn unindexed(
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for place in 0..UNINDEXED {
         let needle = &needles[place % needles.len()];
-        ground.forget(root)?;
+        daemon.forget(root)?;
         let mut question = keyword(root, needle);
         // All of the tree is read, however long that takes.
         question["deadline_ms"] = 60_000.into();
-        let (took, answer) = ground.ask(&question)?;
+        let (took, answer) = daemon.ask(&question)?;
         ensure!(
             answer["index"]["state"] == "building",
             "there is an index: {}",
             answer["index"]
         );
         ours.push(nanoseconds(took));
-        ground.forget(root)?;
+        daemon.forget(root)?;
         theirs.push(nanoseconds(search(ripgrep, root, needle)?.0));
     }
-    ground.forget(root)?;
+    daemon.forget(root)?;
     let measured = |name, samples| Measured { name, samples };
     table.compare(
         "a selective search without an index",
@@ -88,11 +84,11 @@ fn unindexed(
     Ok(())
 }
 
-fn index(table: &mut Table, ground: &Ground, root: &Path, needle: &str) -> Result<()> {
-    ground.forget(root)?;
-    ground.ask(&keyword(root, needle))?;
+fn index(table: &mut Table, daemon: &ContextDaemon, root: &Path, needle: &str) -> Result<()> {
+    daemon.forget(root)?;
+    daemon.ask(&keyword(root, needle))?;
     let began = Instant::now();
-    let index = ground.indexed(root)?;
+    let index = daemon.indexed(root)?;
     let took = began.elapsed();
     let mib = |key: &str| index[key].as_f64().unwrap_or(0.0) / f64::from(1 << 20);
     let (source, size) = (mib("source_bytes"), mib("index_bytes"));
@@ -132,9 +128,9 @@ fn index(table: &mut Table, ground: &Ground, root: &Path, needle: &str) -> Resul
             empty(),
             bar,
         ],
-        Verdict::from(part < BAR_SIZE),
+        BarVerdict::from(part < BAR_SIZE),
     );
-    let peak = peak_mib(ground.pid)?;
+    let peak = peak_mib(daemon.pid)?;
     let bar = format!("under {BAR_MIB} MiB");
     table.judged_row(
         vec![
@@ -145,16 +141,22 @@ fn index(table: &mut Table, ground: &Ground, root: &Path, needle: &str) -> Resul
             empty(),
             bar,
         ],
-        Verdict::from(peak < BAR_MIB),
+        BarVerdict::from(peak < BAR_MIB),
     );
     Ok(())
 }
 
-fn warm(table: &mut Table, ground: &Ground, ripgrep: &Path, root: &Path, needles: &[String]) -> Result<()> {
+fn warm(
+    table: &mut Table,
+    daemon: &ContextDaemon,
+    ripgrep: &Path,
+    root: &Path,
+    needles: &[String],
+) -> Result<()> {
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for round in 0..=TIMES {
         for needle in needles {
-            let (took, answer) = ground.ask(&keyword(root, needle))?;
+            let (took, answer) = daemon.ask(&keyword(root, needle))?;
             let (their, lines) = search(ripgrep, root, needle)?;
             agree(root, needle, &answer, &lines)?;
             if round > 0 {
@@ -213,7 +215,6 @@ fn agree(root: &Path, needle: &str, answer: &Value, lines: &str) -> Result<()> {
     Ok(())
 }
 
-/// The most that a process has held.
 fn peak_mib(pid: u32) -> Result<f64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
     Ok(number(&status, "VmHWM") as f64 / 1024.0)

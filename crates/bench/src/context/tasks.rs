@@ -15,25 +15,20 @@ const DEFINERS: &[&str] = &["fn", "struct", "enum", "trait"];
 /// What may stand between `pub` and that.
 const QUALIFIERS: &[&str] = &["async", "const", "unsafe"];
 
-/// A question whose answer is known.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Task {
-    /// What is asked.
     pub(crate) query: String,
     /// Where the answer is, from the root of the tree.
     pub(crate) files: Vec<String>,
 }
 
-/// What questions are made of.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Kind {
     /// The first sentence of the comment, without the name.
     Sentence,
-    /// The name as it is, or its words.
     Name,
 }
 
-/// Something public that is defined once in a tree.
 #[derive(Clone, Debug, Eq, PartialEq)]
 struct Defined {
     name: String,
@@ -41,7 +36,6 @@ struct Defined {
     sentence: String,
 }
 
-/// Some tasks of a tree, always the same.
 pub(crate) fn tasks_of(root: &Path, kind: Kind, most: usize) -> Result<Vec<Task>> {
     let mut found: BTreeMap<String, Vec<Defined>> = BTreeMap::new();
     for file in sources(root)? {
@@ -98,7 +92,6 @@ fn sources(root: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// What is public in a file and has a comment.
 fn defined_in(file: &str, text: &str) -> Vec<Defined> {
     let mut found = Vec::new();
     let mut comment: Vec<&str> = Vec::new();
@@ -151,7 +144,6 @@ fn without_name(sentence: &str, name: &str) -> String {
     words.join(" ")
 }
 
-/// The words of a name, in small letters.
 fn words_of(name: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut is_new = true;
@@ -171,7 +163,6 @@ fn words_of(name: &str) -> Vec<String> {
     words
 }
 
-/// The same number for the same text, on every machine.
 pub(super) fn hash(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
@@ -191,9 +182,7 @@ mod tests {
 #[must_use]
 pub async fn read_config(path: &Path) {}
 pub fn silent() {}
-/// Private.
 fn hidden() {}
-    /// A method.
     pub fn new<T>() {}
 ";
         let found = defined_in("a.rs", text);

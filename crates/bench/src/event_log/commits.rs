@@ -24,7 +24,6 @@ const ROUNDS: Rounds = Rounds {
 /// How many commits the peer that batches puts into a transaction.
 const BATCH: u64 = 100;
 
-/// Measures and puts the results into a table.
 pub(crate) fn measure() -> Result<Table> {
     let runtime = files::runtime()?;
     let work = Work {
@@ -61,7 +60,6 @@ pub(crate) fn measure() -> Result<Table> {
     Ok(table)
 }
 
-/// The commits of one turn.
 struct Work<'a> {
     runtime: &'a Runtime,
     committers: usize,

@@ -34,7 +34,6 @@ const ROUNDS: Rounds = Rounds {
 /// How far a receiver of the peer may be behind: all events of a turn, so that it never loses one.
 const CHANNEL_EVENTS: usize = 8192;
 
-/// What one turn delivers to each tail.
 #[derive(Clone, Copy, Debug)]
 struct Load {
     tails: usize,
@@ -42,7 +41,6 @@ struct Load {
     events_per_commit: usize,
 }
 
-/// Measures and puts the results into a table.
 pub(crate) fn measure() -> Result<Table> {
     let mut table = Table::of_ratios(
         "The log: fan-out",
@@ -231,7 +229,6 @@ impl Readers {
     }
 }
 
-/// When the clock was started.
 struct Start {
     wall: Instant,
     cpu: Duration,
@@ -245,7 +242,6 @@ impl Start {
         }
     }
 
-    /// Wall time and CPU time for each event that a reader received.
     fn per_delivery(&self, load: Load) -> [f64; 2] {
         let (wall, cpu) = (self.wall.elapsed(), cpu_time() - self.cpu);
         let deliveries = (load.events() * load.tails) as f64;
@@ -253,7 +249,6 @@ impl Start {
     }
 }
 
-/// What all threads of this process have used.
 fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(

@@ -10,7 +10,6 @@ use eventlog::{Log, SqliteOptions};
 use kernel::SystemClock;
 use tokio::runtime::Runtime;
 
-/// The file of the log in a directory.
 pub(super) fn path_in(directory: &Path) -> PathBuf {
     directory.join("log.sqlite3")
 }
@@ -32,7 +31,6 @@ pub(super) fn close(log: Log, directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A runtime as the daemon has one, on two workers.
 pub(super) fn runtime() -> Result<Runtime> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)

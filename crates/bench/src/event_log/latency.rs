@@ -30,7 +30,6 @@ const ROUNDS: Rounds = Rounds {
     warm_up: 1,
 };
 
-/// Measures and puts the results into a table.
 pub(crate) fn measure() -> Result<Table> {
     let runtime = files::runtime()?;
     let [[our_p50, our_p99], [bare_p50, bare_p99]] = in_long_turns(

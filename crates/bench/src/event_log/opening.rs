@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     measure::Measured,
-    report::{Table, Verdict},
+    report::{BarVerdict, Table},
     statistics::{Figure, nanoseconds},
     turns::{LongContender, Rounds, in_long_turns, scratch},
 };
@@ -70,7 +70,7 @@ pub(crate) fn measure() -> Result<Table> {
 
 fn row(table: &mut Table, what: &str, measured: &Measured) {
     let figure = Figure::of(&measured.samples);
-    let verdict = Verdict::from(figure.median < BAR_SECONDS * 1e9);
+    let verdict = BarVerdict::from(figure.median < BAR_SECONDS * 1e9);
     table.row(vec![
         what.to_owned(),
         figure.nanoseconds(),
@@ -95,7 +95,6 @@ fn make(runtime: &Runtime, directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The time from the file to the first answer.
 fn open(runtime: &Runtime, directory: &Path, cache: Cache) -> Result<[f64; 1]> {
     let file = File::open(files::path_in(directory))?;
     match cache {

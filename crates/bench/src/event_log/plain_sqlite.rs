@@ -18,7 +18,6 @@ use super::{
     rows::{EVENT_BYTES, EVENT_KIND, HEAD_BYTES, KIND, STATUS, body},
 };
 
-/// Any time will do.
 const AT_MS: i64 = 1_700_000_000_000;
 
 /// Writes a head and an event for each commit, to each stream in turn, with so many commits to a transaction.

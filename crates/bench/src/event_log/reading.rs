@@ -28,7 +28,6 @@ const ROUNDS: Rounds = Rounds {
     warm_up: 3,
 };
 
-/// Measures and puts the results into a table.
 pub(crate) fn measure() -> Result<Table> {
     let runtime = files::runtime()?;
     let (long_directory, mixed_directory) = (scratch()?, scratch()?);
@@ -59,7 +58,6 @@ pub(crate) fn measure() -> Result<Table> {
     Ok(table)
 }
 
-/// A log with one stream of so many events.
 fn long_log(runtime: &Runtime, directory: &Path, events: usize) -> Result<Log> {
     let log = files::open(directory)?;
     let mut writer = Writer::new(stream(0)?, EVENT_BYTES);
@@ -73,7 +71,6 @@ fn long_log(runtime: &Runtime, directory: &Path, events: usize) -> Result<Log> {
     Ok(log)
 }
 
-/// A log with many streams that took turns, one event each.
 fn mixed_log(runtime: &Runtime, directory: &Path, streams: usize, events: usize) -> Result<Log> {
     let log = files::open(directory)?;
     let mut writers = (0..streams)
@@ -93,7 +90,6 @@ fn mixed_log(runtime: &Runtime, directory: &Path, streams: usize, events: usize)
     Ok(log)
 }
 
-/// The time for one page.
 fn pages(runtime: &Runtime, log: &Log, number: usize, from: u64, pages: u64) -> Result<[f64; 1]> {
     let stream = stream(number)?;
     runtime.block_on(async {

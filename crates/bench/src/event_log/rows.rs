@@ -12,7 +12,6 @@ pub(super) const EVENT_KIND: &str = "output";
 pub(super) const HEAD_BYTES: usize = 100;
 pub(super) const EVENT_BYTES: usize = 200;
 
-/// Some content of that length.
 pub(super) fn body(bytes: usize) -> Arc<[u8]> {
     (0..bytes).map(|index| b'a' + (index % 26) as u8).collect()
 }
@@ -50,13 +49,11 @@ impl Writer {
         }
     }
 
-    /// One head update and so many events, on disk when it returns.
     pub(super) async fn write(&mut self, log: &Log, events: usize) -> Result<Committed> {
         let commit = self.commit(events);
         self.send(log, commit).await
     }
 
-    /// The same, on disk a little later.
     pub(super) async fn write_relaxed(&mut self, log: &Log, events: usize) -> Result<Committed> {
         let commit = self.commit(events).relaxed();
         self.send(log, commit).await

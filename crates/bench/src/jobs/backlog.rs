@@ -9,7 +9,7 @@ use super::load::{self, Load, Store};
 use super::peers::Apalis;
 use super::sqlite;
 use crate::measure::Measured;
-use crate::report::{Table, Verdict};
+use crate::report::{BarVerdict, Table};
 use crate::statistics::{Figure, ratio, short};
 use crate::turns::{LongContender, Rounds, in_long_turns};
 
@@ -21,7 +21,6 @@ const ROUNDS: Rounds = Rounds {
 /// The rate at the longest queue has to be at least so much of that at the shortest.
 const FLAT: f64 = 0.7;
 
-/// Measures and puts the results into a table.
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
     let mut table = Table::with_columns(
         "Jobs: a long queue",
@@ -85,7 +84,7 @@ fn row(table: &mut Table, queue: &str, measured: &Measured, small: &Measured, ba
         .map(|nanoseconds| 1e9 / nanoseconds)
         .collect();
     let beside = ratio(&measured.samples, &small.samples);
-    let verdict = bar.map_or(Verdict::NotAsked, |bar| Verdict::from(beside >= bar));
+    let verdict = bar.map_or(BarVerdict::NotAsked, |bar| BarVerdict::from(beside >= bar));
     let cells = vec![
         measured.name.to_owned(),
         queue.to_owned(),

@@ -9,7 +9,7 @@ use anyhow::{Result, ensure};
 use serde_json::json;
 
 use super::commands::CommandJobs;
-use crate::report::{Table, Verdict};
+use crate::report::{BarVerdict, Table};
 use crate::statistics::{Figure, nanoseconds, percentiles, short};
 
 const ROUNDS: usize = 100;
@@ -20,19 +20,15 @@ const PROCESSES: usize = 20;
 const LOOK_EVERY: Duration = Duration::from_micros(100);
 const WITHIN: Duration = Duration::from_secs(60);
 
-/// Measures and puts the results into a table.
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
-    let mut table = Table::with_columns(
+    let table = Table::with_columns(
         "Jobs: from the cancellation to nothing left",
         "A job of the shipped daemon is a shell with 19 children, all of which sleep. It is cancelled over HTTP, 100 times. The tree is gone when none of its \
          processes is in `/proc`, not even as a zombie; the job has ended when `cancelled` is on disk and \
          whoever waited for it has been told. It is shown, and not judged.",
         &["what", "median", "p99", "bar", "met"],
     );
-    if let Err(error) = fill(&mut table, tidelock) {
-        table.not_measured(&format!("{error:#}"));
-    }
-    Ok(table)
+    Ok(table.filled(|table| fill(table, tidelock)))
 }
 
 fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
@@ -60,7 +56,7 @@ fn row(table: &mut Table, what: &str, samples: &[f64]) {
         format!("{} ms", short(p99 / 1e6)),
         String::new(),
     ];
-    table.judged_row(cells, Verdict::NotAsked);
+    table.judged_row(cells, BarVerdict::NotAsked);
 }
 
 /// A shell and its children. They leave their process ids in a file when all of them are there.
@@ -96,7 +92,6 @@ impl Tree {
         Ok((gone, ended))
     }
 
-    /// The processes, once all of them are there.
     fn pids(&self) -> Result<Vec<u32>> {
         let file = self.directory.join("all");
         wait_until(|| file.exists())?;

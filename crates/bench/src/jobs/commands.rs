@@ -22,7 +22,6 @@ impl CommandJobs {
         Self::at(Daemon::start(tidelock, |_| Ok(()))?)
     }
 
-    /// The same on a database that others may share.
     pub(crate) fn start_on(tidelock: &Path, database: &str) -> Result<Self> {
         Self::at(Daemon::start(tidelock, |surroundings| {
             surroundings.database = Some(database.to_owned());
@@ -53,7 +52,6 @@ impl CommandJobs {
         Ok(())
     }
 
-    /// The job when it has ended.
     pub(crate) fn ended(&mut self, id: &str) -> Result<Value> {
         loop {
             let job = self
@@ -65,7 +63,6 @@ impl CommandJobs {
         }
     }
 
-    /// Changes how many jobs run here at once.
     pub(crate) fn set_workers(&mut self, max_workers: usize) -> Result<()> {
         let body = json!({"max_workers": max_workers});
         self.client.put("/v1/jobs/workers", &body.to_string())?;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use async_trait::async_trait;
-use jobs::{Handler, Outcome, Verdict, Work};
+use jobs::{BarVerdict, Handler, Outcome, Work};
 use tokio::sync::{Notify, mpsc};
 
 /// Counts jobs, and tells when all of them have run.
@@ -38,7 +38,6 @@ impl Handler for NoOp {
     }
 }
 
-/// Tells when a job starts.
 #[derive(Debug)]
 pub(super) struct Tell {
     pub(super) started: mpsc::Sender<Instant>,
@@ -55,7 +54,7 @@ impl Handler for Tell {
 
 fn done() -> Outcome {
     Outcome {
-        verdict: Verdict::Succeeded,
+        verdict: BarVerdict::Succeeded,
         text: String::new(),
         result: serde_json::Value::Null,
     }

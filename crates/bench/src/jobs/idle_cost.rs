@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::commands::CommandJobs;
 use crate::idleness::{Use, used_by};
-use crate::report::{Table, Verdict};
+use crate::report::{BarVerdict, Table};
 use crate::statistics::short;
 
 /// How long the daemon is left alone before it is watched, and then how long it is watched.
@@ -19,7 +19,6 @@ const DELAYED_JOBS: usize = 1_000;
 const DELAY_MS: u64 = 3_600_000;
 const BAR_PER_SECOND: f64 = 1.0;
 
-/// Measures and puts the results into a table.
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
     let mut table = Table::with_columns(
         "Jobs: an idle queue",
@@ -36,7 +35,7 @@ pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
                     format!("{} ms in 10 s", short(cpu.as_secs_f64() * 1e3)),
                     format!("at most {BAR_PER_SECOND} /s"),
                 ];
-                table.judged_row(cells, Verdict::from(per_second <= BAR_PER_SECOND));
+                table.judged_row(cells, BarVerdict::from(per_second <= BAR_PER_SECOND));
             }
             Err(error) => table.not_measured(&format!("{error:#}")),
         }

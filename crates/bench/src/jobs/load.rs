@@ -28,15 +28,12 @@ const LOOK_EVERY: Duration = Duration::from_micros(200);
 const RUN_WITHIN: Duration = Duration::from_secs(300);
 const END_WITHIN: Duration = Duration::from_secs(60);
 
-/// Where the jobs are kept.
 #[derive(Debug)]
 pub(super) enum Store<'a> {
-    /// In a file in this directory.
     Sqlite(&'a Path),
     Postgres(PostgresOptions),
 }
 
-/// The jobs of one turn.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Load {
     pub(super) jobs: usize,
@@ -44,7 +41,6 @@ pub(super) struct Load {
     pub(super) if_interrupted: JobIfInterrupted,
 }
 
-/// Nanoseconds for each job.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PerJob {
     pub(super) submit: f64,
@@ -53,13 +49,11 @@ pub(super) struct PerJob {
 }
 
 impl PerJob {
-    /// The drain alone, and from the submission to the end.
     pub(super) fn figures(self) -> [f64; 2] {
         [self.drain, self.submit + self.drain]
     }
 }
 
-/// A runtime as the daemon has one, on two workers.
 pub(crate) fn runtime() -> Result<Runtime> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -68,7 +62,6 @@ pub(crate) fn runtime() -> Result<Runtime> {
     runtime.context("cannot start a runtime")
 }
 
-/// The service and the tasks that belong to it.
 pub(super) struct Service {
     pub(super) jobs: Jobs,
     tasks: Tasks,

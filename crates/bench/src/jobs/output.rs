@@ -21,18 +21,14 @@ const ROUNDS: Rounds = Rounds {
     warm_up: 1,
 };
 
-/// Measures and puts the results into a table.
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
-    let mut table = Table::of_ratios(
+    let table = Table::of_ratios(
         "Jobs: output",
         "100 MiB of text. Ours: `cat` of a file as a job of the shipped daemon, from the submission to the end of the job; by then all of it can be read \
          again, by sequence number, with the time of each piece. The peer: `cat` of the same file to another one on the same disk, with and without \
          a sync at the end. It is shown, and not judged.",
     );
-    if let Err(error) = fill(&mut table, tidelock) {
-        table.not_measured(&format!("{error:#}"));
-    }
-    Ok(table)
+    Ok(table.filled(|table| fill(table, tidelock)))
 }
 
 fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {

@@ -24,7 +24,6 @@ impl PgBench {
         find_peer("pgbench").map(|program| Self { program })
     }
 
-    /// Nanoseconds for each job.
     pub(super) fn drain(
         &self,
         database: &Database<'_>,

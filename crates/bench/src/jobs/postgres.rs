@@ -23,7 +23,7 @@ const BAR: Bar = Bar::TimesFaster(2.0);
 
 /// Measures and puts the results into a table; what is missing is a row that says so.
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
-    let mut table = Table::of_ratios(
+    let table = Table::of_ratios(
         "Jobs on Postgres",
         "2,000 such jobs on one server with its default settings, over a socket; each turn has a fresh database. graphile-worker and \
          apalis-postgres have their default configurations, submit all jobs in bulk, and their clocks stop when the last job has started. The bare loop is `pgbench` with as many clients: one \
@@ -37,10 +37,7 @@ pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
             return Ok(table);
         }
     };
-    if let Err(error) = fill(&mut table, tidelock, &server) {
-        table.not_measured(&format!("{error:#}"));
-    }
-    Ok(table)
+    Ok(table.filled(|table| fill(table, tidelock, &server)))
 }
 
 fn fill(table: &mut Table, tidelock: &Path, server: &Server) -> Result<()> {

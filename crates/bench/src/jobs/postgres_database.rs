@@ -4,16 +4,13 @@ use anyhow::{Context as _, Result};
 use tokio::runtime::Runtime;
 use tokio_postgres::NoTls;
 
-/// Says where the server is.
 const URL_VARIABLE: &str = "TIDELOCK_BENCH_POSTGRES_URL";
 
-/// A server, and how it is reached.
 #[derive(Debug)]
 pub(crate) struct Server {
     url: String,
 }
 
-/// A database, dropped with this.
 #[derive(Debug)]
 pub(crate) struct Database<'a> {
     server: &'a Server,
@@ -32,7 +29,6 @@ impl Server {
         Ok(Self { url })
     }
 
-    /// The address of a database of this server.
     fn url_of(&self, database: &str) -> String {
         let (address, parameters) = self.url.split_once('?').unwrap_or((&self.url, ""));
         let joint = if parameters.is_empty() { "" } else { "?" };
@@ -78,7 +74,6 @@ impl<'a> Database<'a> {
         self.server.url_of(self.name)
     }
 
-    /// Runs statements in it.
     pub(crate) fn run(&self, statements: &[String]) -> Result<()> {
         let inside = Server { url: self.url() };
         self.runtime.block_on(inside.run(statements))

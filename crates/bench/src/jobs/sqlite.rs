@@ -17,7 +17,6 @@ const ROUNDS: Rounds = Rounds {
 };
 const BAR: Bar = Bar::TimesFaster(10.0);
 
-/// Measures and puts the results into a table.
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
     let mut table = Table::of_ratios(
         "Jobs on SQLite",
@@ -77,7 +76,6 @@ pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
     Ok(table)
 }
 
-/// The same load for apalis.
 pub(super) fn drain(
     apalis: &Apalis,
     synchronous: &str,
@@ -96,7 +94,6 @@ pub(super) fn drain(
     drain_figures(&numbers)
 }
 
-/// The address of the peer's database.
 pub(super) fn file_in(directory: &Path) -> Result<String> {
     let path = directory.join("apalis.sqlite3");
     let path = path.to_str().context("a path that is not UTF-8")?;

@@ -13,7 +13,7 @@ use super::handlers::Tell;
 use super::load::{self, HANDLER, Service, Store};
 use super::peers::Apalis;
 use super::sqlite::file_in;
-use crate::report::{Table, Verdict};
+use crate::report::{BarVerdict, Table};
 use crate::statistics::{Figure, nanoseconds, percentiles, short};
 use crate::turns::scratch;
 
@@ -25,7 +25,6 @@ const ROUNDS: usize = 3;
 const REST: Duration = Duration::from_millis(20);
 const BAR_MS: f64 = 2.0;
 
-/// Measures and puts the results into a table.
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
     let mut table = Table::with_columns(
         "Jobs: from the push to the start",
@@ -83,7 +82,7 @@ async fn push(directory: &Path, pushes: usize) -> Result<Vec<f64>> {
 
 fn row(table: &mut Table, who: &str, samples: &[f64], bar_ms: Option<f64>) {
     let [median, p99] = percentiles(samples, [50, 99]);
-    let verdict = bar_ms.map_or(Verdict::NotAsked, |bar| Verdict::from(median < bar * 1e6));
+    let verdict = bar_ms.map_or(BarVerdict::NotAsked, |bar| BarVerdict::from(median < bar * 1e6));
     let cells = vec![
         who.to_owned(),
         Figure::of(samples).nanoseconds(),

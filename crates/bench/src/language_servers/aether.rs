@@ -23,7 +23,6 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// No answer of a benchmark is longer.
 const LONGEST_ANSWER: usize = 16 * 1024 * 1024;
 
-/// Its daemon and one client.
 #[derive(Debug)]
 pub(super) struct Aether {
     stream: UnixStream,
@@ -66,7 +65,6 @@ impl Aether {
         Ok(Some(this))
     }
 
-    /// Asks the server, and waits for its answer.
     pub(super) fn request(&mut self, method: &str, params: &Value) -> Result<Value> {
         let id = self.next_id;
         self.next_id += 1;

@@ -26,7 +26,6 @@ const ITEMS: [(usize, usize); 4] = [(1, 256), (16, 64), (256, 8), (4096, 1)];
 
 const MIB: f64 = 1024.0 * 1024.0;
 
-/// Measures and puts the results into a table.
 pub(crate) fn measure() -> Result<Table> {
     let mut table = Table::of_ratios(
         "The framing of messages",
@@ -85,7 +84,6 @@ pub(crate) fn measure() -> Result<Table> {
     Ok(table)
 }
 
-/// A sample is the time for a mebibyte.
 fn contender<'a>(
     name: &'static str,
     mebibytes: f64,

@@ -11,7 +11,7 @@ use super::shared_daemon::SharedDaemon;
 use super::turns::{Asker, added, ask_in_turns};
 use crate::measure::Measured;
 use crate::programs::fault_server;
-use crate::report::{Table, Verdict};
+use crate::report::{BarVerdict, Table};
 use crate::statistics::{Figure, short};
 
 const ROUNDS: usize = 101;
@@ -22,9 +22,8 @@ const TCP_BAR_MS: f64 = 0.15;
 /// Whether there is a bar for one of those who ask.
 type Bar = Option<f64>;
 
-/// Measures and puts the results into a table.
-pub(crate) fn measure(tidelock: &Path) -> Table {
-    let mut table = Table::with_columns(
+pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
+    let table = Table::with_columns(
         "A request through the daemon",
         "A server that echoes its parameters, started by hand and asked over its pipes, or asked through the daemon: \
          `POST /v1/lsp/servers/ID/request` on a connection that is kept. All clients wait for each answer on the thread \
@@ -32,10 +31,7 @@ pub(crate) fn measure(tidelock: &Path) -> Table {
          to the direct client within a round.",
         &["client", "round trip", "added", "bar", "met"],
     );
-    if let Err(error) = fill(&mut table, tidelock) {
-        table.not_measured(&format!("{error:#}"));
-    }
-    table
+    Ok(table.filled(|table| fill(table, tidelock)))
 }
 
 /// What is echoed: as long as a question about a place in a file.
@@ -95,9 +91,9 @@ fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
 fn show(table: &mut Table, direct: &Measured, each: &Measured, bar: Bar) {
     let more = Figure::of(&added(direct, each));
     let (verdict, asked) = match bar {
-        None => (Verdict::NotAsked, String::new()),
+        None => (BarVerdict::NotAsked, String::new()),
         Some(bar) => (
-            Verdict::from(more.median <= bar * 1e6),
+            BarVerdict::from(more.median <= bar * 1e6),
             format!("at most {bar:.2} ms"),
         ),
     };

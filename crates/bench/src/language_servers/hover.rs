@@ -10,7 +10,7 @@ use super::server_by_hand::ServerByHand;
 use super::shared_daemon::SharedDaemon;
 use super::turns::{Asker, ask_in_turns};
 use crate::programs::{find_server, server_directories};
-use crate::report::{Table, Verdict};
+use crate::report::{BarVerdict, Table};
 use crate::statistics::Figure;
 
 const ROUNDS: usize = 61;
@@ -18,9 +18,8 @@ const ROUNDS: usize = 61;
 /// What mcpls 0.9.1 took on another machine.
 const BAR_MS: f64 = 1.0;
 
-/// Measures and puts the results into a table.
-pub(crate) fn measure(tidelock: &Path) -> Table {
-    let mut table = Table::with_columns(
+pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
+    let table = Table::with_columns(
         "A hover through the daemon",
         "pyright on a small project, warm: asked over its pipes with the document open, or through \
          `POST /v1/lsp/hover`, which looks at the file on disk before each question, turns positions and paths \
@@ -28,10 +27,7 @@ pub(crate) fn measure(tidelock: &Path) -> Table {
          took 2.4 ms, cclsp 2.0 ms, karellen 3.5 ms, agent-lsp 29 ms and serena 103 ms.",
         &["client", "hover", "bar", "met"],
     );
-    if let Err(error) = fill(&mut table, tidelock) {
-        table.not_measured(&format!("{error:#}"));
-    }
-    table
+    Ok(table.filled(|table| fill(table, tidelock)))
 }
 
 fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
@@ -80,11 +76,11 @@ fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
         let figure = Figure::of(&each.samples);
         let (verdict, bar) = if each.name.starts_with("tidelock") {
             (
-                Verdict::from(figure.median < BAR_MS * 1e6),
+                BarVerdict::from(figure.median < BAR_MS * 1e6),
                 format!("under {BAR_MS:.1} ms"),
             )
         } else {
-            (Verdict::NotAsked, String::new())
+            (BarVerdict::NotAsked, String::new())
         };
         table.judged_row(vec![each.name.to_owned(), figure.nanoseconds(), bar], verdict);
     }

@@ -23,17 +23,14 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// What does not answer within this time has failed.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A client of it, over any stream.
 pub(super) type Client = Speaker<Box<dyn Read>, Box<dyn Write>>;
 
-/// Where it listens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Over {
     UnixSocket,
     Tcp,
 }
 
-/// Its server, running.
 #[derive(Debug)]
 pub(super) struct Lspmux {
     address: Address,
@@ -82,7 +79,6 @@ impl Lspmux {
         }))
     }
 
-    /// A client that has shaken hands with a server.
     pub(super) fn connect(&self, server: &Path, root: &Path) -> Result<Client> {
         let began = Instant::now();
         let (reader, writer) = loop {

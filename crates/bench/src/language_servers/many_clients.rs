@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::shared_daemon::SharedDaemon;
 use crate::memory::resident_kib;
-use crate::report::{Table, Verdict};
+use crate::report::{BarVerdict, Table};
 use crate::statistics::short;
 
 const CLIENTS: usize = 100;
@@ -20,18 +20,14 @@ const SETTLE: Duration = Duration::from_secs(1);
 
 const BAR_MB: f64 = 10.0;
 
-/// Measures and puts the results into a table.
-pub(crate) fn measure(tidelock: &Path) -> Table {
-    let mut table = Table::with_columns(
+pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
+    let table = Table::with_columns(
         "A hundred clients of one server",
         "Resident memory of the daemon with a server that echoes: before, and with a hundred connections that are kept, \
          half of them over TCP, after each of them has asked twenty times, in turns.",
         &["idle", "with 100 clients", "more", "bar", "met"],
     );
-    if let Err(error) = fill(&mut table, tidelock) {
-        table.not_measured(&format!("{error:#}"));
-    }
-    table
+    Ok(table.filled(|table| fill(table, tidelock)))
 }
 
 fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
@@ -58,7 +54,7 @@ fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
     let more = after - before;
     let shown = [before, after, more].map(|value| format!("{} MB", short(value)));
     let cells = shown.into_iter().chain([format!("at most {BAR_MB} MB")]);
-    table.judged_row(cells.collect(), Verdict::from(more <= BAR_MB));
+    table.judged_row(cells.collect(), BarVerdict::from(more <= BAR_MB));
     Ok(())
 }
 

@@ -26,7 +26,6 @@ const ROUNDS: Rounds = Rounds {
 /// How many processes are started in a turn, one after the other.
 const PROCESSES: usize = 10;
 
-/// Measures and puts the results into a table.
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
     let mut table = Table::of_ratios(
         "Owning a process",
@@ -62,7 +61,6 @@ fn plain() -> Result<f64> {
     Ok(nanoseconds(began.elapsed()) / PROCESSES as f64)
 }
 
-/// The daemon's own service, with the product as the keeper.
 fn owned(runtime: &Runtime, tidelock: &Path, directory: &Path) -> Result<f64> {
     runtime.block_on(async {
         let tasks = Tasks::default();

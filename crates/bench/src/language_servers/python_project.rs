@@ -68,12 +68,10 @@ impl PythonProject {
         self.root.join(format!("user_{}.py", number % FILES))
     }
 
-    /// The question in the words of the daemon.
     pub(super) fn question(&self, number: usize) -> String {
         json!({"path": self.file(number), "line": LINE, "column": COLUMN}).to_string()
     }
 
-    /// The question in the words of the protocol.
     pub(super) fn hover_params(&self, number: usize) -> Result<Value> {
         Ok(json!({
             "textDocument": {"uri": lsp::uri_of_path(&self.file(number))?},

@@ -10,7 +10,7 @@ use super::python_project::{PythonProject, check_hover};
 use super::server_by_hand::ServerByHand;
 use super::shared_daemon::SharedDaemon;
 use crate::programs::{find_server, server_directories};
-use crate::report::{Table, Verdict};
+use crate::report::{BarVerdict, Table};
 use crate::statistics::{Figure, nanoseconds, short};
 
 /// Each takes seconds. Each has a daemon of its own: one whose server keeps dying would wait before it tries again.
@@ -18,9 +18,8 @@ const ROUNDS: usize = 5;
 
 const BAR_MS: f64 = 100.0;
 
-/// Measures and puts the results into a table.
-pub(crate) fn measure(tidelock: &Path) -> Table {
-    let mut table = Table::with_columns(
+pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
+    let table = Table::with_columns(
         "After kill -9 of a server",
         "pyright, warm, is killed, and a hover is asked at once: the time from the kill to the answer, beside the time from \
          the start of a pyright by hand to its first answer to the same question. An answer that is an error ends the \
@@ -28,10 +27,7 @@ pub(crate) fn measure(tidelock: &Path) -> Table {
          karellen and agent-lsp never answered again.",
         &["from kill -9 to an answer", "cold, by hand", "more", "bar", "met"],
     );
-    if let Err(error) = fill(&mut table, tidelock) {
-        table.not_measured(&format!("{error:#}"));
-    }
-    table
+    Ok(table.filled(|table| fill(table, tidelock)))
 }
 
 fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
@@ -59,7 +55,7 @@ fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
             format!("{} ms", short(more)),
             format!("at most {BAR_MS} ms"),
         ],
-        Verdict::from(more <= BAR_MS),
+        BarVerdict::from(more <= BAR_MS),
     );
     Ok(())
 }

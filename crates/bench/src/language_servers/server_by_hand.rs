@@ -20,7 +20,6 @@ const LONGEST_LIFE: Duration = Duration::from_secs(120);
 #[derive(Debug)]
 pub(super) struct Started {
     child: Child,
-    /// Dropped with the program, which ends the watch.
     _watched: mpsc::Sender<()>,
 }
 

@@ -13,7 +13,6 @@ use crate::programs::{fault_server, server_directories};
 /// The ending of files for which the echo server is there.
 const ECHO_FILE: &str = "any.echo";
 
-/// A daemon and how it is reached.
 #[derive(Debug)]
 pub(super) struct SharedDaemon {
     pub(super) daemon: Daemon,
@@ -68,7 +67,6 @@ impl SharedDaemon {
         Ok(format!("/v1/lsp/servers/{id}/request"))
     }
 
-    /// The one server that runs.
     pub(super) fn only_server(&self) -> Result<Value> {
         let list = self.unix()?.get_json("/v1/lsp/servers")?;
         let servers = list["servers"].as_array().context("no list of servers")?;

@@ -13,7 +13,7 @@ use super::server_by_hand::ServerByHand;
 use super::shared_daemon::SharedDaemon;
 use crate::memory::tree_mib;
 use crate::programs::{find_server, server_directories};
-use crate::report::{Table, Verdict};
+use crate::report::{BarVerdict, Table};
 use crate::statistics::short;
 
 const CLIENTS: usize = 4;
@@ -23,7 +23,6 @@ const SETTLE: Duration = Duration::from_secs(2);
 const ANSWER_WITHIN: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// A server, and one question for each client.
 struct Subject {
     name: &'static str,
     program: PathBuf,
@@ -33,8 +32,7 @@ struct Subject {
     questions: Vec<(String, Value, Value)>,
 }
 
-/// Measures and puts the results into a table.
-pub(crate) fn measure(tidelock: &Path) -> Table {
+pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
     let mut table = Table::with_columns(
         "Four clients, one server",
         "Resident memory of language servers and everything that they start, after each of four clients has had an \
@@ -59,7 +57,7 @@ pub(crate) fn measure(tidelock: &Path) -> Table {
     for error in subjects.into_iter().filter_map(Result::err) {
         table.skipped(&format!("{error:#}"));
     }
-    table
+    Ok(table)
 }
 
 fn pyright(tidelock: &Path, project: &PythonProject) -> Result<Subject> {
@@ -118,7 +116,7 @@ fn fill(table: &mut Table, tidelock: &Path, subject: &Subject) -> Result<()> {
         short(separate / shared),
         "less".to_owned(),
     ];
-    table.judged_row(cells, Verdict::from(shared < separate));
+    table.judged_row(cells, BarVerdict::from(shared < separate));
     Ok(())
 }
 

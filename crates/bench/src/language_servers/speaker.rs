@@ -33,7 +33,6 @@ impl<R: Read, W: Write> Speaker<R, W> {
         }
     }
 
-    /// Shakes hands.
     pub(super) fn initialize(&mut self, params: &Value) -> Result<()> {
         self.request("initialize", params)?;
         self.notify("initialized", &json!({}))

@@ -14,7 +14,6 @@ const TURN: Duration = Duration::from_millis(60);
 /// Rounds at the beginning that do not count.
 const WARM_UP_ROUNDS: usize = 3;
 
-/// Somebody who asks.
 pub(crate) struct Asker<'a> {
     name: &'static str,
     ask: Box<dyn FnMut() -> Result<()> + 'a>,
@@ -62,7 +61,6 @@ fn take_turn(asker: &mut Asker<'_>) -> Result<f64> {
     Ok(Figure::of(&took).median)
 }
 
-/// How much longer it took, round by round.
 pub(super) fn added(direct: &Measured, shared: &Measured) -> Vec<f64> {
     let pairs = shared.samples.iter().zip(&direct.samples);
     pairs.map(|(shared, direct)| shared - direct).collect()

@@ -53,7 +53,6 @@ fn machines<const N: usize>(tidelock: &Path, database: &str) -> Result<[CommandJ
     Ok(machines.unwrap_or_else(|_| unreachable!("that many were started")))
 }
 
-/// A pipe with a name, for what jobs are given and tell.
 fn fifo(directory: &Path) -> Result<PathBuf> {
     let path = directory.join("pipe");
     rustix::fs::mkfifoat(

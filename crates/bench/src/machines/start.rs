@@ -48,7 +48,6 @@ pub(super) fn fill(table: &mut Table, tidelock: &Path, server: &Server, runtime:
 struct Starts<'a> {
     runtime: &'a Runtime,
     told: pipe::Receiver,
-    /// What the jobs do.
     shell: String,
     _directory: tempfile::TempDir,
 }

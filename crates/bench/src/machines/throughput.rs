@@ -37,7 +37,6 @@ pub(super) fn fill(table: &mut Table, tidelock: &Path, server: &Server, runtime:
     Ok(())
 }
 
-/// Nanoseconds for each job.
 fn backlog<const MACHINES: usize>(tidelock: &Path, server: &Server, runtime: &Runtime) -> Result<[f64; 1]> {
     let database = Database::make(server, runtime)?;
     let mut machines = machines::<MACHINES>(tidelock, &database.url())?;

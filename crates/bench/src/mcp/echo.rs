@@ -52,7 +52,6 @@ pub(crate) fn echo_if_asked() -> Option<Result<()>> {
     )
 }
 
-/// A server over HTTP, and its address.
 pub(super) fn listening(program: &Path) -> Result<(Running, String)> {
     let mut child = Command::new(program)
         .arg(HTTP)
@@ -66,7 +65,6 @@ pub(super) fn listening(program: &Path) -> Result<(Running, String)> {
     Ok((running, address.trim().to_owned()))
 }
 
-/// A server that ends when it is dropped.
 pub(super) struct Running(Child);
 
 impl Drop for Running {

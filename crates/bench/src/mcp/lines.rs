@@ -16,7 +16,6 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    /// Starts a server, and opens a conversation with it.
     pub(super) fn start(command: &mut Command) -> Result<Self> {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let stdin = child.stdin.take().context("no standard input")?;
@@ -38,7 +37,6 @@ impl Lines {
         Ok(lines)
     }
 
-    /// Calls a tool, and gives back the line of the answer.
     pub(super) fn call(&mut self, tool: &str, arguments: &Value) -> Result<&str> {
         self.ask("tools/call", &json!({ "name": tool, "arguments": arguments }))
     }

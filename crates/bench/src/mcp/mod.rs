@@ -27,19 +27,15 @@ const TEXT: &str = "fn main() {\n    println!(\"hello\");\n}\n";
 const HEADERS: &str = "accept: application/json, text/event-stream\r\nmcp-protocol-version: 2026-07-28\r\n\
                        mcp-method: tools/call\r\n";
 
-/// Measures and puts the results into a table.
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
-    let mut table = Table::of_ratios(
+    let table = Table::of_ratios(
         "A tool of the Model Context Protocol",
         "`plan_read` of a small file: a client writes a call and reads its answer. Over stdio it goes through `tidelock mcp` \
          to the daemon and back; the peer is a server made with the same library (rmcp) that only echoes, started by the \
          client, on the library's usual stdio and on its faster one for pipes. Over HTTP both answer single requests \
          without a session, on a connection that is kept. A figure is the median over the rounds of the median of a turn.",
     );
-    if let Err(error) = fill(&mut table, tidelock) {
-        table.not_measured(&format!("{error:#}"));
-    }
-    Ok(table)
+    Ok(table.filled(|table| fill(table, tidelock)))
 }
 
 fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {

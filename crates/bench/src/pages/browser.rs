@@ -21,7 +21,6 @@ pub(super) struct Browser {
     child: Child,
     address: String,
     session: String,
-    /// Goes last.
     _profile: TempDir,
 }
 

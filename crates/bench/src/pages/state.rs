@@ -21,13 +21,11 @@ const CALLERS: usize = 8;
 /// After so many plans the sandboxes of those that are over are collected: there is room for 500.
 const PLANS_AT_A_TIME: usize = 200;
 
-/// The daemon, and where it is.
 pub(super) struct State {
     daemon: Daemon,
     socket: PathBuf,
     token: String,
     pub(super) address: String,
-    /// Goes last.
     workspace: TempDir,
 }
 
@@ -61,7 +59,6 @@ impl State {
         HttpClient::unix(&self.socket, &self.token)
     }
 
-    /// Does something for each number, some of them at once.
     fn at_once(
         &self,
         numbers: std::ops::Range<usize>,
@@ -134,7 +131,6 @@ impl State {
         Ok(())
     }
 
-    /// A link to the page, for one use.
     pub(super) fn link(&self) -> Result<String> {
         let output = self.daemon.command(&["up", "--json"]).output()?;
         let up: Value = serde_json::from_slice(&output.stdout)?;
@@ -165,7 +161,6 @@ impl State {
         Ok((host.to_owned(), cookie.to_owned()))
     }
 
-    /// Each page, by name and path.
     pub(super) fn pages(&self) -> Result<Vec<(String, String)>> {
         let mut client = self.client()?;
         let mut newest = |path: &str, list: &str| -> Result<Value> {

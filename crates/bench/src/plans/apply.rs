@@ -23,7 +23,6 @@ const ROUNDS: Rounds = Rounds {
     warm_up: 1,
 };
 
-/// Measures and puts the results into a table.
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
     let mut table = Table::of_ratios(
         "Plans: landing 1,000 files",
@@ -92,7 +91,6 @@ fn changed() -> impl Iterator<Item = usize> {
     (0..CHANGED).map(|number| number * (FILES / CHANGED))
 }
 
-/// Syncs the files that were changed, and their directories.
 fn sync(root: &Path) -> Result<()> {
     let mut directories = BTreeSet::new();
     for file in changed() {

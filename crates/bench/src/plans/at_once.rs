@@ -13,27 +13,22 @@ use super::git;
 use super::project::{APPENDED, Project, append, content, edited, path};
 use super::service::Service;
 
-/// How many want to land.
 pub(super) const LANDERS: usize = 8;
 /// How many files each of them changes.
 const CHANGED: usize = 20;
 const FILES: usize = LANDERS * CHANGED;
 
-/// Who changes what.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Share {
-    /// Everybody changes files of their own.
     Nothing,
     /// All change the same line of the same files, each in another way.
     EveryLine,
 }
 
-/// What became of them, over all rounds.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct Became {
     /// Said to have landed, with all their files in the tree.
     pub(super) landed: usize,
-    /// Told what is in the way.
     pub(super) reported: usize,
     /// Failed on a lock, or on what another one had left half-way.
     pub(super) failed: usize,
@@ -71,7 +66,6 @@ impl Share {
         }
     }
 
-    /// Whether all files of a lander are as it wanted them.
     fn is_in(self, project: &Project, lander: usize) -> Result<bool> {
         for file in self.files(lander) {
             if project.read(file)? != self.text(lander, file) {
@@ -114,7 +108,6 @@ impl Places {
         Ok(Self { directory, share })
     }
 
-    /// Eight applies at once, through the service.
     pub(super) fn applies(&self, runtime: &Runtime, tidelock: &Path, rounds: usize) -> Result<Became> {
         let mut became = Became::default();
         for round in 0..rounds {
@@ -200,7 +193,6 @@ impl Places {
         Ok(became)
     }
 
-    /// Looks at the tree.
     fn look(&self, project: &Project, landed: &[usize], became: &mut Became) -> Result<()> {
         for lander in landed {
             match self.share.is_in(project, *lander)? {

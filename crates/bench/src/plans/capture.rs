@@ -11,8 +11,8 @@ use plans::{Entrance, Known, ReadBounds};
 use protocol::SandboxStrategy;
 
 use super::git;
-use super::ground::{Ground, Made};
 use super::project::{Project, append};
+use super::sandboxes::{Made, Sandboxes};
 use super::scratch;
 use crate::jobs::runtime;
 use crate::report::{Bar, Table};
@@ -26,7 +26,6 @@ const ROUNDS: Rounds = Rounds {
 /// How many files a command changes.
 const CHANGED: usize = 10;
 
-/// Measures and puts the results into a table.
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
     let mut table = Table::of_ratios(
         "Plans: what a command has changed",
@@ -41,13 +40,13 @@ pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
         let project = Project::make(scratch.join("project"), files)?;
         let data = scratch.join("data");
         std::fs::create_dir(&data)?;
-        let ground = Ground::prepare(&runtime, tidelock, &data, &project.root)?;
+        let sandboxes = Sandboxes::prepare(&runtime, tidelock, &data, &project.root)?;
         let [overlay, copy, worktree] = [
             SandboxStrategy::Overlay,
             SandboxStrategy::Copy,
             SandboxStrategy::GitWorktree,
         ]
-        .map(|name| Captured::of(&ground, name, files));
+        .map(|name| Captured::of(&sandboxes, name, files));
         let (mut overlay, mut copy, mut worktree) = (overlay?, copy?, worktree?);
         let mut round = 0;
         let status = |_: &Path| {
@@ -61,9 +60,9 @@ pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
         let [[ours], [copied], [own_worktree], [status]] = in_long_turns(
             ROUNDS,
             [
-                LongContender::new("overlay", |_: &Path| overlay.turn(&ground)),
-                LongContender::new("copy", |_: &Path| copy.turn(&ground)),
-                LongContender::new("git-worktree", |_: &Path| worktree.turn(&ground)),
+                LongContender::new("overlay", |_: &Path| overlay.turn(&sandboxes)),
+                LongContender::new("copy", |_: &Path| copy.turn(&sandboxes)),
+                LongContender::new("git-worktree", |_: &Path| worktree.turn(&sandboxes)),
                 LongContender::new("git status", status),
             ],
         )?;
@@ -75,9 +74,9 @@ pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
             table.compare(&format!("{what}, {shown} files"), measured, &status, bar);
         }
         for one in [overlay, copy, worktree] {
-            ground.remove(one.made)?;
+            sandboxes.remove(one.made)?;
         }
-        ground.close();
+        sandboxes.close();
     }
     Ok(table)
 }
@@ -87,7 +86,6 @@ fn files_of(round: usize, files: usize) -> impl Iterator<Item = usize> {
     (0..CHANGED).map(move |number| (round + number * (files / CHANGED)) % files)
 }
 
-/// A sandbox, and what is known of it.
 struct Captured {
     made: Made,
     entrance: Entrance,
@@ -97,10 +95,10 @@ struct Captured {
 }
 
 impl Captured {
-    fn of(ground: &Ground<'_>, name: SandboxStrategy, files: usize) -> Result<Self> {
-        let made = ground.make(name)?;
+    fn of(sandboxes: &Sandboxes<'_>, name: SandboxStrategy, files: usize) -> Result<Self> {
+        let made = sandboxes.make(name)?;
         let known = Known {
-            base: Arc::clone(&ground.warm().base.manifest),
+            base: Arc::clone(&sandboxes.warm().base.manifest),
             since: Arc::new(BTreeMap::new()),
         };
         Ok(Self {
@@ -112,14 +110,13 @@ impl Captured {
         })
     }
 
-    /// Runs a command, and then captures what it did.
-    fn turn(&mut self, ground: &Ground<'_>) -> Result<[f64; 1]> {
+    fn turn(&mut self, sandboxes: &Sandboxes<'_>) -> Result<[f64; 1]> {
         let line = append(files_of(self.round, self.files));
         self.round += 1;
         let program = ["sh", "-c", line.as_str()];
-        ground
+        sandboxes
             .runtime
-            .block_on(ground.starter.run(&self.entrance, &program))?;
+            .block_on(sandboxes.starter.run(&self.entrance, &program))?;
         let bounds = ReadBounds {
             scope: kernel::CancellationToken::new().scope(),
             max_file_bytes: u64::MAX,

@@ -12,7 +12,7 @@ use super::project::{Project, content, path};
 use super::{git, scratch, settle};
 use crate::memory::resident_kib;
 use crate::own_daemon::Daemon;
-use crate::report::{Table, Verdict};
+use crate::report::{BarVerdict, Table};
 use crate::statistics::{Figure, nanoseconds, ratio, short};
 
 /// How many files the trees have.
@@ -26,18 +26,14 @@ const BAR_GROWTH: f64 = 2.0;
 const LATER: Duration = Duration::from_secs(10);
 const BAR_MEMORY_MIB: f64 = 150.0;
 
-/// Measures and puts the results into a table.
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
-    let mut table = Table::with_columns(
+    let table = Table::with_columns(
         "Plans: `exec -- true` on large trees",
         "The shipped binary, from the start of `tidelock exec -- true` to its end: a sandbox is made, the command runs, nothing has changed, and the sandbox \
          goes. In turns with `git status` on the same tree, which looks at every file. Memory is what the daemon has ten seconds after the last command.",
         &["what", "tidelock", "`git status`", "ratio", "bar", "met"],
     );
-    if let Err(error) = fill(&mut table, tidelock) {
-        table.not_measured(&format!("{error:#}"));
-    }
-    Ok(table)
+    Ok(table.filled(|table| fill(table, tidelock)))
 }
 
 fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
@@ -61,7 +57,7 @@ fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
             short(ratio(&unchanged, &status)),
             format!("under {BAR_GROWTH} times the first row"),
         ];
-        table.judged_row(cells, Verdict::from(figure.median < smallest * BAR_GROWTH));
+        table.judged_row(cells, BarVerdict::from(figure.median < smallest * BAR_GROWTH));
         let (mut changed, mut status) = (Vec::new(), Vec::new());
         for run in 0..CHANGED_RUNS {
             fs::write(project.root.join(path(run)), content(run) + "changed\n")?;
@@ -85,12 +81,11 @@ fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
             String::new(),
             format!("under {BAR_MEMORY_MIB} MiB"),
         ];
-        table.judged_row(cells, Verdict::from(mebibytes < BAR_MEMORY_MIB));
+        table.judged_row(cells, BarVerdict::from(mebibytes < BAR_MEMORY_MIB));
     }
     Ok(())
 }
 
-/// How long a command that does nothing takes in a sandbox.
 fn exec(daemon: &Daemon, project: &Project) -> Result<f64> {
     let mut command = daemon.command(&["exec", "--", "true"]);
     command
@@ -105,7 +100,6 @@ fn exec(daemon: &Daemon, project: &Project) -> Result<f64> {
     Ok(took)
 }
 
-/// How long git takes to see what has changed.
 fn look(project: &Project) -> Result<f64> {
     let began = Instant::now();
     git::run(&project.root, &["status", "--porcelain"])?;

@@ -17,7 +17,6 @@ use super::service::{Service, must_be_done};
 use super::{git, settle};
 use crate::jobs::runtime;
 
-/// How many files are landed.
 const FILES: usize = 2_000;
 /// The first argument of this program when it is the one that is killed.
 const VICTIM: &str = "land-and-be-killed";
@@ -26,14 +25,12 @@ const BEGUN: &str = "begun";
 
 /// What was found after the kills.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(super) struct Found {
+pub(super) struct KillOutcome {
     /// Rounds in which the kill came before the end.
     pub(super) killed: usize,
     /// Trees that are as before, whole.
     pub(super) old: usize,
-    /// Trees that are as wanted, whole.
     pub(super) new: usize,
-    /// Trees that are neither.
     pub(super) mixed: usize,
     /// A lock that was left, or a state that does not say what is in the tree.
     pub(super) stale: usize,
@@ -47,7 +44,7 @@ enum Tree {
     Mixed,
 }
 
-impl Found {
+impl KillOutcome {
     fn count(&mut self, tree: Tree) {
         match tree {
             Tree::Old => self.old += 1,
@@ -103,7 +100,6 @@ fn land(tidelock: &Path, data: &Path, plan: &OsString) -> Result<()> {
     })
 }
 
-/// A child that is killed when it is dropped.
 struct Victim(Child);
 
 impl Drop for Victim {
@@ -114,8 +110,7 @@ impl Drop for Victim {
     }
 }
 
-/// Applies of a plan that are killed, each followed by a recovery.
-pub(super) fn applies(directory: &Path, tidelock: &Path, rounds: usize) -> Result<Found> {
+pub(super) fn applies(directory: &Path, tidelock: &Path, rounds: usize) -> Result<KillOutcome> {
     let project = Project::make(directory.join("project"), FILES)?;
     let data = directory.join("data");
     std::fs::create_dir(&data)?;
@@ -126,7 +121,7 @@ pub(super) fn applies(directory: &Path, tidelock: &Path, rounds: usize) -> Resul
         service.close().await;
         anyhow::Ok(plan)
     })?;
-    let mut found = Found::default();
+    let mut found = KillOutcome::default();
     // The first one is let go to its end, to know how long it takes.
     let mut within = None;
     for _ in 0..=rounds {
@@ -153,7 +148,6 @@ pub(super) fn applies(directory: &Path, tidelock: &Path, rounds: usize) -> Resul
     Ok(found)
 }
 
-/// An apply in a process of its own.
 struct Apply {
     victim: Victim,
     began: Instant,
@@ -216,7 +210,7 @@ fn recover(tidelock: &Path, data: &Path, project: &Project, plan: PlanId) -> Res
 }
 
 /// `git merge --ff-only` of the same changes, killed in the same way.
-pub(super) fn merges(directory: &Path, rounds: usize) -> Result<Found> {
+pub(super) fn merges(directory: &Path, rounds: usize) -> Result<KillOutcome> {
     let project = Project::make(directory.join("git"), FILES)?;
     project.branch("changed", (0..FILES).map(|file| (file, content(file) + APPENDED)))?;
     let merge = || -> Result<Victim> {
@@ -240,7 +234,7 @@ pub(super) fn merges(directory: &Path, rounds: usize) -> Result<Found> {
     ensure!(merge()?.0.wait()?.success(), "the merge failed");
     let within = began.elapsed();
     back()?;
-    let mut found = Found::default();
+    let mut found = KillOutcome::default();
     for _ in 0..rounds {
         settle();
         let begun = Apply {
@@ -255,7 +249,6 @@ pub(super) fn merges(directory: &Path, rounds: usize) -> Result<Found> {
     Ok(found)
 }
 
-/// Any time up to this one.
 fn random_below(limit: Duration) -> Duration {
     // Every state of this kind has keys of its own, from the operating system.
     let random = RandomState::new().build_hasher().finish();

@@ -24,7 +24,6 @@ const ROUNDS: Rounds = Rounds {
     warm_up: 1,
 };
 
-/// Measures and puts the results into a table.
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
     let mut table = Table::of_ratios(
         "Plans: ten at once",
@@ -92,7 +91,6 @@ pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
     Ok(table)
 }
 
-/// The whole of one plan.
 async fn one(service: &Service, project: &Project, number: usize) -> Result<()> {
     let plan = service.plan(&project.root).await?;
     let files = number * CHANGED..(number + 1) * CHANGED;

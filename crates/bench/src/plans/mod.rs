@@ -9,12 +9,12 @@ mod at_once;
 pub(crate) mod capture;
 pub(crate) mod exec;
 mod git;
-mod ground;
 pub(crate) mod kills;
 pub(crate) mod many;
 pub(crate) mod oracle;
 mod project;
 pub(crate) mod sandbox;
+mod sandboxes;
 pub(crate) mod scores;
 mod service;
 pub(crate) mod warm_build;
@@ -42,7 +42,6 @@ impl Drop for RemoveInTheEnd {
     }
 }
 
-/// An empty directory for files that are measured.
 fn scratch() -> Result<PathBuf> {
     let directory = crate::turns::scratch()?;
     let path = directory.path().canonicalize()?;
@@ -51,7 +50,6 @@ fn scratch() -> Result<PathBuf> {
     Ok(path)
 }
 
-/// Brings everything to the disk.
 fn settle() {
     rustix::fs::sync();
 }

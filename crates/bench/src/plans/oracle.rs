@@ -28,7 +28,6 @@ const ROUNDS: Rounds = Rounds {
 };
 const LIMIT_MS: f64 = 50.0;
 
-/// Measures and puts the results into a table.
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
     let mut table = Table::of_ratios(
         "Plans: the merge oracle",
@@ -132,7 +131,6 @@ fn changes(runtime: &Runtime, service: &Plans, plans: &[PlanId]) -> Result<Vec<V
     plans.iter().map(of_plan).collect()
 }
 
-/// How many pairs of plans conflict.
 fn all_with_all(
     overlaps: &mut OverlapDetector,
     plans: &[Vec<Change>],

@@ -77,20 +77,17 @@ impl Project {
     }
 }
 
-/// What a file of a tree holds.
 pub(super) fn read_in(root: &Path, file: usize) -> Result<String> {
     let path = root.join(path(file));
     std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
 }
 
-/// Where a file is.
 pub(super) fn path(file: usize) -> String {
     let directory = file / FILES_IN_A_DIRECTORY;
     let above = directory / DIRECTORIES_IN_A_DIRECTORY;
     format!("src/part{above:02}/module{directory:04}/file{file:05}.txt")
 }
 
-/// What a file holds at first.
 pub(super) fn content(file: usize) -> String {
     (0..LINES)
         .map(|line| format!("line {line} of file {file}, with words that are here to fill it\n"))

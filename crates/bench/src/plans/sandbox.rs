@@ -9,8 +9,8 @@ use protocol::{PlanId, SandboxStrategy};
 use tokio::runtime::Runtime;
 
 use super::git;
-use super::ground::Ground;
 use super::project::Project;
+use super::sandboxes::Sandboxes;
 use super::service::Service;
 use super::{scratch, settle};
 use crate::jobs::runtime;
@@ -20,7 +20,6 @@ use crate::turns::{LongContender, Rounds, in_long_turns};
 
 const FEW: usize = 5_000;
 const MANY: usize = 50_000;
-/// For what takes milliseconds.
 const SHORT_ROUNDS: Rounds = Rounds {
     counted: 21,
     warm_up: 2,
@@ -36,7 +35,6 @@ const MANY_ROUNDS: Rounds = Rounds {
 };
 const WARM_LIMIT_MS: f64 = 20.0;
 
-/// Measures and puts the results into a table.
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
     let mut table = Table::of_ratios(
         "Plans: until there is a sandbox",
@@ -55,14 +53,14 @@ pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
     let prepare = |name: &str, project: &Project| {
         let directory = scratch.join(name);
         std::fs::create_dir(&directory)?;
-        Ground::prepare(&runtime, tidelock, &directory, &project.root)
+        Sandboxes::prepare(&runtime, tidelock, &directory, &project.root)
     };
     let grounds = [prepare("few-data", &few)?, prepare("many-data", &many)?];
     of_any_size(&mut table, &grounds)?;
     against_git(&mut table, &grounds[0], &few, FEW_ROUNDS)?;
     fallbacks(&mut table, &grounds[0], &few)?;
     against_git(&mut table, &grounds[1], &many, MANY_ROUNDS)?;
-    grounds.into_iter().for_each(Ground::close);
+    grounds.into_iter().for_each(Sandboxes::close);
     for (project, rounds) in [(&few, FEW_ROUNDS), (&many, MANY_ROUNDS)] {
         whole_plan(&mut table, &runtime, tidelock, project, rounds)?;
     }
@@ -70,8 +68,8 @@ pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
 }
 
 /// That an overlay takes as long on a large tree as on a small one.
-fn of_any_size(table: &mut Table, grounds: &[Ground<'_>; 2]) -> Result<()> {
-    let overlay = |ground| make(ground, SandboxStrategy::Overlay);
+fn of_any_size(table: &mut Table, grounds: &[Sandboxes<'_>; 2]) -> Result<()> {
+    let overlay = |sandboxes| make(sandboxes, SandboxStrategy::Overlay);
     let [[few], [many]] = in_long_turns(
         SHORT_ROUNDS,
         [
@@ -85,18 +83,23 @@ fn of_any_size(table: &mut Table, grounds: &[Ground<'_>; 2]) -> Result<()> {
     Ok(())
 }
 
-fn against_git(table: &mut Table, ground: &Ground<'_>, project: &Project, rounds: Rounds) -> Result<()> {
+fn against_git(
+    table: &mut Table,
+    sandboxes: &Sandboxes<'_>,
+    project: &Project,
+    rounds: Rounds,
+) -> Result<()> {
     let cold = |_: &Path| {
         settle();
-        let made = ground.make_from_cold()?;
+        let made = sandboxes.make_from_cold()?;
         let took = made.nanoseconds;
-        ground.remove(made)?;
+        sandboxes.remove(made)?;
         Ok([took])
     };
     let [[warm], [cold], [worktree]] = in_long_turns(
         rounds,
         [
-            LongContender::new("overlay", make(ground, SandboxStrategy::Overlay)),
+            LongContender::new("overlay", make(sandboxes, SandboxStrategy::Overlay)),
             LongContender::new("overlay, cold", cold),
             LongContender::new("git worktree add", add_worktree(project)),
         ],
@@ -110,12 +113,12 @@ fn against_git(table: &mut Table, ground: &Ground<'_>, project: &Project, rounds
 }
 
 /// What is used where there is no overlay.
-fn fallbacks(table: &mut Table, ground: &Ground<'_>, project: &Project) -> Result<()> {
+fn fallbacks(table: &mut Table, sandboxes: &Sandboxes<'_>, project: &Project) -> Result<()> {
     let [[copy], [own_worktree], [worktree]] = in_long_turns(
         FEW_ROUNDS,
         [
-            LongContender::new("copy", make(ground, SandboxStrategy::Copy)),
-            LongContender::new("git-worktree", make(ground, SandboxStrategy::GitWorktree)),
+            LongContender::new("copy", make(sandboxes, SandboxStrategy::Copy)),
+            LongContender::new("git-worktree", make(sandboxes, SandboxStrategy::GitWorktree)),
             LongContender::new("git worktree add", add_worktree(project)),
         ],
     )?;
@@ -130,7 +133,6 @@ fn shown(project: &Project) -> &'static str {
     if project.files == FEW { "5,000" } else { "50,000" }
 }
 
-/// A turn that adds a worktree, beside the project.
 fn add_worktree(project: &Project) -> impl FnMut(&Path) -> Result<[f64; 1]> {
     move |_| {
         let tree = project
@@ -143,13 +145,15 @@ fn add_worktree(project: &Project) -> impl FnMut(&Path) -> Result<[f64; 1]> {
     }
 }
 
-/// A turn that makes a sandbox.
-fn make<'a>(ground: &'a Ground<'_>, name: SandboxStrategy) -> impl FnMut(&Path) -> Result<[f64; 1]> + 'a {
+fn make<'a>(
+    sandboxes: &'a Sandboxes<'_>,
+    name: SandboxStrategy,
+) -> impl FnMut(&Path) -> Result<[f64; 1]> + 'a {
     move |_| {
         settle();
-        let made = ground.make(name)?;
+        let made = sandboxes.make(name)?;
         let took = made.nanoseconds;
-        ground.remove(made)?;
+        sandboxes.remove(made)?;
         Ok([took])
     }
 }

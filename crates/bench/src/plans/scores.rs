@@ -5,10 +5,10 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 
 use super::at_once::{Became, LANDERS, Places, Share};
-use super::kills::{self, Found};
+use super::kills::{self, KillOutcome};
 use super::scratch;
 use crate::jobs::runtime;
-use crate::report::{Table, Verdict};
+use crate::report::{BarVerdict, Table};
 
 /// How often eight land at once.
 const ROUNDS: usize = 5;
@@ -16,7 +16,6 @@ const ROUNDS: usize = 5;
 const KILLS: usize = 20;
 const KILLS_VARIABLE: &str = "TIDELOCK_BENCH_KILLS";
 
-/// Measures and puts the results into a table.
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
     let mut table = Table::with_columns(
         "Plans: nothing lost, nothing half-way",
@@ -43,7 +42,7 @@ pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
         let ours = places.applies(&runtime, tidelock, ROUNDS)?;
         let git = places.merges(ROUNDS)?;
         let cells = vec![what.to_owned(), became(ours), became(git), bar.to_owned()];
-        table.judged_row(cells, Verdict::from(ours == wanted(share)));
+        table.judged_row(cells, BarVerdict::from(ours == wanted(share)));
     }
     let rounds = match std::env::var(KILLS_VARIABLE) {
         Ok(number) => number
@@ -59,11 +58,10 @@ pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
         found(git),
         "no tree mixed, nothing stale".to_owned(),
     ];
-    table.judged_row(cells, Verdict::from(ours.mixed == 0 && ours.stale == 0));
+    table.judged_row(cells, BarVerdict::from(ours.mixed == 0 && ours.stale == 0));
     Ok(table)
 }
 
-/// What has to become of eight.
 fn wanted(share: Share) -> Became {
     let landed = match share {
         Share::Nothing => LANDERS,
@@ -92,8 +90,8 @@ fn became(became: Became) -> String {
     )
 }
 
-fn found(found: Found) -> String {
-    let Found {
+fn found(found: KillOutcome) -> String {
+    let KillOutcome {
         killed,
         old,
         new,

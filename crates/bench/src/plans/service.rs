@@ -18,10 +18,8 @@ use process::{
 use protocol::{BootId, HomeId, IfChildFails, OutcomeKind, PlanId};
 use tokio::io::AsyncReadExt as _;
 
-/// Who does everything here.
 const ACTOR: &str = "bench";
 
-/// Who starts commands, and what that takes.
 #[derive(Debug)]
 pub(super) struct Starter {
     pub(super) processes: Processes,
@@ -30,14 +28,12 @@ pub(super) struct Starter {
     tasks: Tasks,
 }
 
-/// The service of plans.
 #[derive(Debug)]
 pub(super) struct Service {
     pub(super) plans: Plans,
     starter: Starter,
 }
 
-/// What of this program's environment a command sees.
 pub(super) fn environment() -> BTreeMap<OsString, OsString> {
     let wanted = ["PATH", "HOME", "CARGO_HOME", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN"];
     wanted
@@ -145,7 +141,6 @@ impl Service {
         Ok(Self { plans, starter })
     }
 
-    /// Opens a plan on a workspace.
     pub(super) async fn plan(&self, workspace: &Path) -> Result<PlanId> {
         let new = NewPlan {
             on: PlanOrigin::Directory(workspace.to_owned()),
@@ -174,7 +169,6 @@ impl Service {
         said
     }
 
-    /// Runs a line for the shell there.
     pub(super) async fn shell(&self, plan: PlanId, line: &str) -> Result<()> {
         self.run(plan, &["sh", "-c", line]).await.map(drop)
     }
@@ -201,14 +195,12 @@ impl Service {
         Ok(self.plans.undo(order).await?)
     }
 
-    /// Gives a plan up that has nothing to be kept.
     pub(super) async fn discard(&self, plan: PlanId) -> Result<()> {
         let by = Arc::from(ACTOR);
         self.plans.discard(plan, by, None, Unapplied::GiveUp).await?;
         Ok(())
     }
 
-    /// Takes the sandboxes of all plans away that are over.
     pub(super) async fn collect(&self) -> Result<()> {
         let policy = GcPolicy {
             older_than: std::time::Duration::ZERO,
@@ -218,7 +210,6 @@ impl Service {
         Ok(())
     }
 
-    /// Takes nothing more on, and waits for what was begun.
     pub(super) async fn close(self) {
         let Self { plans, starter } = self;
         plans.close();
@@ -227,7 +218,6 @@ impl Service {
     }
 }
 
-/// Says that an attempt came to pass with so many paths.
 pub(super) fn must_be_done(outcome: &LandingOutcome, paths: usize) -> Result<()> {
     ensure!(
         outcome.kind == OutcomeKind::Done && outcome.paths.len() == paths,

@@ -11,27 +11,22 @@ use serde_json::Value;
 use super::service::Service;
 use super::{git, scratch, settle};
 use crate::jobs::runtime;
-use crate::report::{Table, Verdict};
+use crate::report::{BarVerdict, Table};
 
 /// Crates of the workspace: the last one uses all others.
 const CRATES: usize = 8;
-/// Functions of each.
 const FUNCTIONS: usize = 200;
 const BUILD: &[&str] = &["cargo", "build", "--quiet", "--offline", "--message-format=json"];
 
-/// Measures and puts the results into a table.
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
-    let mut table = Table::with_columns(
+    let table = Table::with_columns(
         "Plans: the first build in a sandbox",
         "A workspace of eight crates without dependencies has been built; `target` is ignored by git. `cargo build` then runs \
          in a fresh sandbox of each of several plans that begin at the same state, and in a fresh worktree of git. The count is that of the \
          crates that cargo did not find fresh. Each was run once.",
         &["where", "crates compiled", "seconds", "bar", "met"],
     );
-    if let Err(error) = fill(&mut table, tidelock) {
-        table.not_measured(&format!("{error:#}"));
-    }
-    Ok(table)
+    Ok(table.filled(|table| fill(table, tidelock)))
 }
 
 fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
@@ -76,7 +71,6 @@ fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
     })
 }
 
-/// What a build did.
 struct Built {
     compiled: usize,
     seconds: f64,
@@ -106,7 +100,9 @@ impl Built {
 }
 
 fn row(table: &mut Table, what: &str, built: &Built, bar: Option<usize>) {
-    let verdict = bar.map_or(Verdict::NotAsked, |bar| Verdict::from(built.compiled == bar));
+    let verdict = bar.map_or(BarVerdict::NotAsked, |bar| {
+        BarVerdict::from(built.compiled == bar)
+    });
     let cells = vec![
         what.to_owned(),
         built.compiled.to_string(),
@@ -116,7 +112,6 @@ fn row(table: &mut Table, what: &str, built: &Built, bar: Option<usize>) {
     table.judged_row(cells, verdict);
 }
 
-/// Builds outside of a sandbox.
 fn built_in(directory: &Path) -> Result<Built> {
     settle();
     let began = Instant::now();
@@ -135,7 +130,6 @@ fn built_in(directory: &Path) -> Result<Built> {
     Built::of(&output.stdout, began)
 }
 
-/// Makes the workspace, all of it committed.
 fn make(root: &Path) -> Result<()> {
     fs::create_dir(root)?;
     fs::write(

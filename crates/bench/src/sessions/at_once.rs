@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use tokio::task::JoinSet;
 
-use super::ground::Ground;
+use super::session_daemon::SessionDaemon;
 use super::sse::to_the_end;
 use crate::idleness::used_by;
 use crate::jobs::runtime;
 use crate::memory::resident_kib;
-use crate::report::{Table, Verdict};
+use crate::report::{BarVerdict, Table};
 use crate::statistics::{percentiles, short};
 
 /// Two hundred words, twenty a second: nearly ten seconds.
@@ -22,7 +22,6 @@ const BAR: Duration = Duration::from_secs(11);
 /// How many sessions, and what the program that the report is about makes of them.
 const LOADS: [(usize, &str); 2] = [(200, "126 of 200 finish, in 92–163 s"), (1000, "")];
 
-/// Measures and puts the results into a table.
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
     let mut table = Table::with_columns(
         "Sessions: many at once",
@@ -50,19 +49,19 @@ pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
 
 fn fill(table: &mut Table, tidelock: &Path, sessions: usize, original: &str) -> Result<()> {
     let runtime = runtime()?;
-    let ground = Ground::start(tidelock)?;
+    let daemon = SessionDaemon::start(tidelock)?;
     let text = "word ".repeat(WORDS);
     let script = format!("steps:\n- say: {{text: \"{text}\", every: {EVERY_MS}ms}}\n");
     let ids = (0..sessions)
-        .map(|_| ground.session())
+        .map(|_| daemon.session())
         .collect::<Result<Vec<_>>>()?;
-    let (before, memory_before) = (used_by(ground.pid)?, resident_kib(ground.pid)?);
-    let door = ground.door();
+    let (before, memory_before) = (used_by(daemon.pid)?, resident_kib(daemon.pid)?);
+    let door = daemon.door();
     let mut readers = JoinSet::new();
     for session in &ids {
         let began = Instant::now();
-        let turn = ground.turn(session, &script)?;
-        let (door, request) = (door.clone(), ground.request(session, &turn, ""));
+        let turn = daemon.turn(session, &script)?;
+        let (door, request) = (door.clone(), daemon.request(session, &turn, ""));
         let read = async move {
             let seen = to_the_end(door.ask(&request).await?).await?;
             // Accepted, running, the words, the line that ends them if there is one, done.
@@ -71,7 +70,7 @@ fn fill(table: &mut Table, tidelock: &Path, sessions: usize, original: &str) -> 
         };
         readers.spawn_on(read, runtime.handle());
     }
-    let memory = resident_kib(ground.pid)?.saturating_sub(memory_before) as f64 / sessions as f64;
+    let memory = resident_kib(daemon.pid)?.saturating_sub(memory_before) as f64 / sessions as f64;
     let took: Vec<f64> = runtime.block_on(async {
         let mut took = Vec::new();
         while let Some(ended) = readers.join_next().await {
@@ -83,7 +82,7 @@ fn fill(table: &mut Table, tidelock: &Path, sessions: usize, original: &str) -> 
         anyhow::Ok(took)
     })?;
     ensure!(!took.is_empty(), "no turn was finished");
-    let cpu = used_by(ground.pid)?.since(&before).cpu;
+    let cpu = used_by(daemon.pid)?.since(&before).cpu;
     let [median, slowest] = percentiles(&took, [50, 100]);
     let is_met = took.len() == sessions && slowest <= BAR.as_secs_f64();
     let cells = vec![
@@ -96,6 +95,6 @@ fn fill(table: &mut Table, tidelock: &Path, sessions: usize, original: &str) -> 
         original.to_owned(),
         format!("all within {} s", BAR.as_secs()),
     ];
-    table.judged_row(cells, Verdict::from(is_met));
+    table.judged_row(cells, BarVerdict::from(is_met));
     Ok(())
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 
-use super::ground::Ground;
+use super::session_daemon::SessionDaemon;
 use crate::measure::Measured;
 use crate::report::Table;
 use crate::statistics::nanoseconds;
@@ -16,34 +16,30 @@ const TIMES: usize = 5;
 const BAR_MS: f64 = 1000.0;
 const GONE_WITHIN: Duration = Duration::from_secs(30);
 
-/// Measures and puts the results into a table.
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
-    let mut table = Table::of_ratios(
+    let table = Table::of_ratios(
         "Sessions: after a crash",
         "The daemon is killed with SIGKILL while a turn runs, and started again with `tidelock up`. From the moment that it answers: the prompt to the same \
          session, until its turn is done. The program that the report is about refuses it for 28 s.",
     );
-    if let Err(error) = fill(&mut table, tidelock) {
-        table.not_measured(&format!("{error:#}"));
-    }
-    Ok(table)
+    Ok(table.filled(|table| fill(table, tidelock)))
 }
 
 fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
     let (mut to_accept, mut to_end) = (Vec::new(), Vec::new());
     for _ in 0..TIMES {
-        let ground = Ground::start(tidelock)?;
-        let session = ground.session()?;
-        let left = ground.turn(&session, "steps:\n- say: before\n- sleep: 600s\n")?;
-        kill(ground.pid)?;
-        let ground = ground.after_kill()?;
+        let daemon = SessionDaemon::start(tidelock)?;
+        let session = daemon.session()?;
+        let left = daemon.turn(&session, "steps:\n- say: before\n- sleep: 600s\n")?;
+        kill(daemon.pid)?;
+        let daemon = daemon.after_kill()?;
         let began = Instant::now();
-        let turn = ground.turn(&session, "steps:\n- say: after\n")?;
+        let turn = daemon.turn(&session, "steps:\n- say: after\n")?;
         to_accept.push(nanoseconds(began.elapsed()));
-        let ended = ground.ended(&session, &turn)?;
+        let ended = daemon.ended(&session, &turn)?;
         to_end.push(nanoseconds(began.elapsed()));
         ensure!(ended["state"] == "done", "the next turn is {}", ended["state"]);
-        let left = ground.ended(&session, &left)?;
+        let left = daemon.ended(&session, &left)?;
         ensure!(left["state"] == "interrupted", "the turn is {}", left["state"]);
     }
     let measured = |samples| Measured {

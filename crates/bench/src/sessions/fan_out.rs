@@ -7,13 +7,13 @@ use anyhow::{Context as _, Result};
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 
-use super::ground::{Ground, words};
 use super::peer::Peer;
+use super::session_daemon::{SessionDaemon, words};
 use super::sse::{Door, Seen, to_the_end};
 use crate::idleness::used_by;
 use crate::jobs::runtime;
 use crate::measure::Measured;
-use crate::report::{Bar, Table, Verdict};
+use crate::report::{Bar, BarVerdict, Table};
 use crate::statistics::{Figure, short};
 use crate::turns::{LongContender, Rounds, in_long_turns};
 
@@ -59,9 +59,8 @@ struct Load {
     original_per_second: f64,
 }
 
-/// Measures and puts the results into a table.
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
-    let mut table = Table::of_ratios(
+    let table = Table::of_ratios(
         "Sessions: events to many readers",
         "One turn that says one word after the other as fast as it can; its readers are there before the first word, and each checks that no event \
          is missing. The clock runs from the first word that a reader gets to the last event of the last reader; the turn writes its stream \
@@ -69,21 +68,18 @@ pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
          each event that a reader got. The peer, FastAPI with sse-starlette, keeps its events in memory only. The original is the program that \
          the report is about; its figures were measured before, on a machine like this one.",
     );
-    if let Err(error) = fill(&mut table, tidelock) {
-        table.not_measured(&format!("{error:#}"));
-    }
-    Ok(table)
+    Ok(table.filled(|table| fill(table, tidelock)))
 }
 
 fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
     let runtime = runtime()?;
-    let ground = Ground::start(tidelock)?;
+    let daemon = SessionDaemon::start(tidelock)?;
     let peer = Peer::start(tidelock)?;
     for load in LOADS {
         let [[our_time, our_cpu], [their_time, their_cpu]] = in_long_turns(
             ROUNDS,
             [
-                LongContender::new("tidelock", |_: &Path| ours(&ground, &runtime, load)),
+                LongContender::new("tidelock", |_: &Path| ours(&daemon, &runtime, load)),
                 LongContender::new("FastAPI, sse-starlette", |_: &Path| theirs(&peer, &runtime, load)),
             ],
         )?;
@@ -116,14 +112,14 @@ fn against_original(table: &mut Table, what: &str, ours: &Measured, load: Load) 
         short(ratio),
         format!("{BAR_TIMES_ORIGINAL} × faster"),
     ];
-    table.judged_row(cells, Verdict::from(ratio >= BAR_TIMES_ORIGINAL));
+    table.judged_row(cells, BarVerdict::from(ratio >= BAR_TIMES_ORIGINAL));
 }
 
-fn ours(ground: &Ground, runtime: &Runtime, load: Load) -> Result<[f64; 2]> {
-    let session = ground.session()?;
-    let turn = ground.turn(&session, &words(WAIT_MS, load.events))?;
-    let request = ground.request(&session, &turn, "");
-    measured(runtime, &ground.door(), &request, load.readers, ground.pid)
+fn ours(daemon: &SessionDaemon, runtime: &Runtime, load: Load) -> Result<[f64; 2]> {
+    let session = daemon.session()?;
+    let turn = daemon.turn(&session, &words(WAIT_MS, load.events))?;
+    let request = daemon.request(&session, &turn, "");
+    measured(runtime, &daemon.door(), &request, load.readers, daemon.pid)
 }
 
 fn theirs(peer: &Peer, runtime: &Runtime, load: Load) -> Result<[f64; 2]> {

@@ -10,7 +10,7 @@ use kernel::SystemClock;
 use protocol::TurnId;
 use sessions::{SessionRecord, TurnRecord};
 
-use super::ground::Ground;
+use super::session_daemon::SessionDaemon;
 use crate::jobs::runtime;
 use crate::measure::Measured;
 use crate::memory::number;
@@ -26,30 +26,26 @@ const SCRIPT: &str = "steps:\n- say: {text: \"one two three\"}\n";
 const COMMIT_TURNS: u64 = 500;
 const BAR_TIMES: f64 = 2.0;
 
-/// Measures and puts the results into a table.
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
-    let mut table = Table::of_ratios(
+    let table = Table::of_ratios(
         "Sessions: a turn in a long history",
         "A turn of three words, from its prompt to its end, in sessions of no, 1,000 and 100,000 messages, in turns; and the bytes that the daemon has written \
          to the disk for it (`write_bytes` of the kernel). `the peer` is the session without a history. The program that the report is about takes 0.05 s in an \
          empty session, and 12.4 s and 38 MB in one of 5,000 messages.",
     );
-    if let Err(error) = fill(&mut table, tidelock) {
-        table.not_measured(&format!("{error:#}"));
-    }
-    Ok(table)
+    Ok(table.filled(|table| fill(table, tidelock)))
 }
 
 fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
-    let ground = Ground::start(tidelock)?;
+    let daemon = SessionDaemon::start(tidelock)?;
     let mut sessions = Vec::new();
     for messages in MESSAGES {
-        let session = ground.session()?;
-        let turn = ground.turn(&session, SCRIPT)?;
-        ground.ended(&session, &turn)?;
+        let session = daemon.session()?;
+        let turn = daemon.turn(&session, SCRIPT)?;
+        daemon.ended(&session, &turn)?;
         sessions.push((session, messages));
     }
-    let ground = ground.restarted(|home| {
+    let daemon = daemon.restarted(|home| {
         let runtime = runtime()?;
         let path = home.join("state/log.sqlite3");
         ensure!(path.is_file(), "there is no log in {}", path.display());
@@ -62,14 +58,14 @@ fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
     let (mut times, mut bytes) = (vec![Vec::new(); MESSAGES.len()], vec![Vec::new(); MESSAGES.len()]);
     for round in 0..WARM_UP + TIMES {
         for (place, (session, _)) in sessions.iter().enumerate() {
-            let (before, began) = (written(ground.pid)?, Instant::now());
-            let turn = ground.turn(session, SCRIPT)?;
-            let ended = ground.ended(session, &turn)?;
+            let (before, began) = (written(daemon.pid)?, Instant::now());
+            let turn = daemon.turn(session, SCRIPT)?;
+            let ended = daemon.ended(session, &turn)?;
             let took = nanoseconds(began.elapsed());
             ensure!(ended["state"] == "done", "a turn is {}", ended["state"]);
             if round >= WARM_UP {
                 times[place].push(took);
-                bytes[place].push((written(ground.pid)? - before) as f64);
+                bytes[place].push((written(daemon.pid)? - before) as f64);
             }
         }
     }
@@ -84,7 +80,7 @@ fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
         table.compare(&what, &ours, &none, Bar::WithinTimes(BAR_TIMES));
         let (ours, without) = (Figure::of(&bytes[place]), Figure::of(&bytes[0]));
         let ratio = ratio(&bytes[place], &bytes[0]);
-        let verdict = crate::report::Verdict::from(ratio * BAR_TIMES >= 1.0);
+        let verdict = crate::report::BarVerdict::from(ratio * BAR_TIMES >= 1.0);
         let kib = |figure: Figure| format!("{} KiB", short(figure.median / 1024.0));
         let cells = vec![
             format!("bytes written for a turn after {messages} messages"),
@@ -99,7 +95,6 @@ fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What a process has written to the disk so far.
 fn written(pid: u32) -> Result<u64> {
     let counters = fs::read_to_string(format!("/proc/{pid}/io"))?;
     Ok(number(&counters, "write_bytes"))

@@ -6,46 +6,41 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use tokio::runtime::Runtime;
 
-use super::ground::Ground;
+use super::session_daemon::SessionDaemon;
 use super::sse::{Stream, until_there};
 use crate::jobs::runtime;
 use crate::memory::resident_kib;
-use crate::report::{Table, Verdict};
+use crate::report::{BarVerdict, Table};
 use crate::statistics::{percentiles, short};
 
 const READERS: usize = 10_000;
 /// How many the program that the report is about has when it stops answering.
 const ORIGINAL_READERS: usize = 128;
 const SESSIONS: usize = 1000;
-/// How often somebody else asks.
 const QUESTIONS: usize = 200;
 /// `/healthz` is answered at once: within this time, nine times of ten.
 const BAR_HEALTH: Duration = Duration::from_millis(10);
 const BAR_READER_KIB: f64 = 20.0;
 
-/// Measures and puts the results into a table.
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
-    let mut table = Table::with_columns(
+    let table = Table::with_columns(
         "Sessions: idle readers",
         "Readers of one turn that sleeps, and meanwhile `/healthz` on a connection of its own, 200 times. Memory is what the daemon has grown by, divided by \
          their number. The program that the report is about answers nobody any more when it has 128 such readers.",
         &["what", "figure", "bar", "met"],
     );
-    if let Err(error) = fill(&mut table, tidelock) {
-        table.not_measured(&format!("{error:#}"));
-    }
-    Ok(table)
+    Ok(table.filled(|table| fill(table, tidelock)))
 }
 
 fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
     process::raise_open_files();
     let runtime = runtime()?;
-    let ground = Ground::start(tidelock)?;
-    let before = resident_kib(ground.pid)?;
+    let daemon = SessionDaemon::start(tidelock)?;
+    let before = resident_kib(daemon.pid)?;
     let sessions = (0..SESSIONS)
-        .map(|_| ground.session())
+        .map(|_| daemon.session())
         .collect::<Result<Vec<_>>>()?;
-    let each = (resident_kib(ground.pid)?.saturating_sub(before)) as f64 / SESSIONS as f64;
+    let each = (resident_kib(daemon.pid)?.saturating_sub(before)) as f64 / SESSIONS as f64;
     table.row(vec![
         format!("memory for each of {SESSIONS} idle sessions"),
         format!("{} KiB", short(each)),
@@ -53,24 +48,24 @@ fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
         String::new(),
     ]);
     let session = &sessions[0];
-    let turn = ground.turn(session, "steps:\n- sleep: 600s\n")?;
-    let request = ground.request(session, &turn, "");
-    health(table, &ground, 0)?;
+    let turn = daemon.turn(session, "steps:\n- sleep: 600s\n")?;
+    let request = daemon.request(session, &turn, "");
+    health(table, &daemon, 0)?;
     let mut open: Vec<Box<dyn Stream>> = Vec::new();
-    let before = resident_kib(ground.pid)?;
+    let before = resident_kib(daemon.pid)?;
     for count in [ORIGINAL_READERS, READERS] {
-        add(&runtime, &ground, &request, &mut open, count)?;
-        health(table, &ground, count)?;
+        add(&runtime, &daemon, &request, &mut open, count)?;
+        health(table, &daemon, count)?;
     }
-    let each = (resident_kib(ground.pid)?.saturating_sub(before)) as f64 / READERS as f64;
+    let each = (resident_kib(daemon.pid)?.saturating_sub(before)) as f64 / READERS as f64;
     let cells = vec![
         format!("memory for each of {READERS} idle readers"),
         format!("{} KiB", short(each)),
         format!("under {BAR_READER_KIB} KiB"),
     ];
-    table.judged_row(cells, Verdict::from(each < BAR_READER_KIB));
+    table.judged_row(cells, BarVerdict::from(each < BAR_READER_KIB));
     drop(open);
-    ground
+    daemon
         .client()?
         .post(&format!("/v1/sessions/{session}/cancel"), "{}")?;
     Ok(())
@@ -79,12 +74,12 @@ fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
 /// Opens more readers, until there are so many.
 fn add(
     runtime: &Runtime,
-    ground: &Ground,
+    daemon: &SessionDaemon,
     request: &str,
     open: &mut Vec<Box<dyn Stream>>,
     count: usize,
 ) -> Result<()> {
-    let door = ground.door();
+    let door = daemon.door();
     runtime.block_on(async {
         while open.len() < count {
             let mut stream = door.ask(request).await?;
@@ -95,11 +90,11 @@ fn add(
     })
 }
 
-fn health(table: &mut Table, ground: &Ground, readers: usize) -> Result<()> {
+fn health(table: &mut Table, daemon: &SessionDaemon, readers: usize) -> Result<()> {
     let mut samples = Vec::with_capacity(QUESTIONS);
     for _ in 0..QUESTIONS {
         let began = Instant::now();
-        ground.client()?.get_json("/healthz")?;
+        daemon.client()?.get_json("/healthz")?;
         samples.push(began.elapsed().as_secs_f64() * 1e3);
     }
     let [median, p90] = percentiles(&samples, [50, 90]);
@@ -108,6 +103,6 @@ fn health(table: &mut Table, ground: &Ground, readers: usize) -> Result<()> {
         format!("{} ms (p90 {} ms)", short(median), short(p90)),
         format!("p90 under {} ms", BAR_HEALTH.as_millis()),
     ];
-    table.judged_row(cells, Verdict::from(p90 < BAR_HEALTH.as_secs_f64() * 1e3));
+    table.judged_row(cells, BarVerdict::from(p90 < BAR_HEALTH.as_secs_f64() * 1e3));
     Ok(())
 }

@@ -7,11 +7,11 @@
 pub(crate) mod at_once;
 pub(crate) mod crash;
 pub(crate) mod fan_out;
-mod ground;
 pub(crate) mod history;
 pub(crate) mod idle;
 mod peer;
 pub(crate) mod reconnect;
+mod session_daemon;
 mod sse;
 
 pub(crate) use sse::{Door, Stream, until_there};

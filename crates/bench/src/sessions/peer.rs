@@ -77,7 +77,6 @@ impl Drop for Peer {
     }
 }
 
-/// The interpreter that has what the peer needs.
 fn installed(tidelock: &Path) -> Result<PathBuf> {
     let directory = peers_directory(tidelock)?.join("python");
     let python = directory.join("bin/python");

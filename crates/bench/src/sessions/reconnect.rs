@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 
-use super::ground::{Ground, words};
+use super::session_daemon::{SessionDaemon, words};
 use super::sse::{Lines, some};
 use crate::jobs::runtime;
 use crate::measure::Measured;
-use crate::report::{Bar, Table, Verdict};
+use crate::report::{Bar, BarVerdict, Table};
 use crate::statistics::{Figure, nanoseconds};
 
 /// How many events the streams have.
@@ -18,39 +18,34 @@ const LONG: u64 = 1_000_000;
 /// How many events the reader has missed.
 const MISSED: u64 = 20;
 const TIMES: usize = 101;
-/// How long a reader pauses.
 const PAUSE: Duration = Duration::from_secs(30);
 const PAUSED_EVENTS: u64 = 100_000;
 
-/// Measures and puts the results into a table.
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
-    let mut table = Table::of_ratios(
+    let table = Table::of_ratios(
         "Sessions: coming back",
         "A reader that has missed the last 20 events of a turn comes back with `Last-Event-ID`: from the connect to the last of them. The long stream has a million \
          events, the short one ten thousand; `the peer` is the short one, and the bar is that the long one takes no more than twice as long. Below, a \
          reader that reads nothing for 30 s while 100,000 events are said, is cut off or not, and comes back where it was.",
     );
-    if let Err(error) = fill(&mut table, tidelock) {
-        table.not_measured(&format!("{error:#}"));
-    }
-    Ok(table)
+    Ok(table.filled(|table| fill(table, tidelock)))
 }
 
 fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
     let runtime = runtime()?;
-    let ground = Ground::start(tidelock)?;
+    let daemon = SessionDaemon::start(tidelock)?;
     let mut requests = Vec::new();
     for events in [SHORT, LONG] {
-        let session = ground.session()?;
-        let turn = ground.turn(&session, &words(0, events))?;
-        let ended = ground.ended(&session, &turn)?;
+        let session = daemon.session()?;
+        let turn = daemon.turn(&session, &words(0, events))?;
+        let ended = daemon.ended(&session, &turn)?;
         let last = ended["last_sequence"]
             .as_u64()
             .context("a turn without a last event")?;
         ensure!(last > events, "the turn has {last} events");
-        requests.push(ground.request(&session, &turn, &format!("?after={}", last - MISSED)));
+        requests.push(daemon.request(&session, &turn, &format!("?after={}", last - MISSED)));
     }
-    let door = ground.door();
+    let door = daemon.door();
     let mut samples = [Vec::new(), Vec::new()];
     for _ in 0..TIMES {
         for (request, samples) in requests.iter().zip(&mut samples) {
@@ -67,17 +62,17 @@ fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
         &measured("20 events of ten thousand", short),
         Bar::WithinTimes(2.0),
     );
-    pause(table, &ground)
+    pause(table, &daemon)
 }
 
-fn pause(table: &mut Table, ground: &Ground) -> Result<()> {
+fn pause(table: &mut Table, daemon: &SessionDaemon) -> Result<()> {
     let runtime = runtime()?;
-    let session = ground.session()?;
-    let turn = ground.turn(&session, &words(500, PAUSED_EVENTS))?;
-    let (door, all) = (ground.door(), ground.request(&session, &turn, ""));
+    let session = daemon.session()?;
+    let turn = daemon.turn(&session, &words(500, PAUSED_EVENTS))?;
+    let (door, all) = (daemon.door(), daemon.request(&session, &turn, ""));
     let paused = runtime.block_on(door.ask(&all))?;
     std::thread::sleep(PAUSE);
-    let last = ground.ended(&session, &turn)?["last_sequence"]
+    let last = daemon.ended(&session, &turn)?["last_sequence"]
         .as_u64()
         .unwrap_or(0);
     let began = Instant::now();
@@ -89,7 +84,7 @@ fn pause(table: &mut Table, ground: &Ground) -> Result<()> {
         }
         if lines.ended.is_none() {
             let after = lines.last_id.unwrap_or(0);
-            let rest = ground.request(&session, &turn, &format!("?after={after}"));
+            let rest = daemon.request(&session, &turn, &format!("?after={after}"));
             lines.read(door.ask(&rest).await?).await?;
         }
         anyhow::Ok(())
@@ -103,6 +98,6 @@ fn pause(table: &mut Table, ground: &Ground) -> Result<()> {
         String::new(),
         "all of them".to_owned(),
     ];
-    table.judged_row(cells, Verdict::from(seen == last));
+    table.judged_row(cells, BarVerdict::from(seen == last));
     Ok(())
 }

@@ -11,14 +11,12 @@ use tokio::net::{TcpStream, UnixStream};
 /// How much is read at once.
 const READ_BYTES: usize = 256 * 1024;
 
-/// Where a reader comes in.
 #[derive(Clone, Debug)]
 pub(crate) enum Door {
     Unix(PathBuf),
     Tcp(SocketAddr),
 }
 
-/// Both directions of a connection.
 pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
 
@@ -34,14 +32,10 @@ impl Door {
     }
 }
 
-/// What a reader has seen.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
-    /// When the first word came.
     pub(super) first: Instant,
-    /// When the last event came.
     pub(super) last: Instant,
-    /// How many events.
     pub(super) events: u64,
 }
 

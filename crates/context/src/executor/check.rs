@@ -50,7 +50,6 @@ pub(super) fn bounded(reason: &str) -> String {
     bounded
 }
 
-/// What a panic says.
 pub(super) fn panic_text(panic: &(dyn Any + Send)) -> String {
     let text = panic
         .downcast_ref::<&str>()

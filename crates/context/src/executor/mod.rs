@@ -28,45 +28,21 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use kernel::{CancellationToken, Cause, CircuitBreaker, Clock, Deadline, Scope};
 use process::Tasks;
 use tokio::sync::{Semaphore, oneshot};
 
-use crate::answer::Outcome;
+use crate::answer::StrategyOutcome;
 use crate::strategy::{Ask, Hit, Strategy, StrategyName};
 use stage::{End, Stage};
 use task::Task;
 
-/// What a strategy did.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ran {
-    /// The strategy.
     pub strategy: StrategyName,
-    /// The outcome.
-    pub outcome: Outcome,
-    /// How long it took.
+    pub outcome: StrategyOutcome,
     pub took: Duration,
-    /// What it found, validated, best first.
     pub hits: Vec<Hit>,
-}
-
-/// Runs strategies: the step of the pipeline between the question and the findings.
-#[async_trait]
-pub trait Execute: Send + Sync + std::fmt::Debug {
-    /// Runs the strategies, each within its own time and all of them until the deadline. The results are in the
-    /// order of the strategies, whichever was first. *Cancel safety*: if the future is dropped, what runs is
-    /// cancelled.
-    async fn execute(
-        &self,
-        ask: &Arc<Ask>,
-        strategies: &[(Arc<dyn Strategy>, Duration)],
-        deadline: &Deadline,
-        scope: &Scope,
-    ) -> Vec<Ran>;
-
-    /// The time source.
-    fn clock(&self) -> &Arc<dyn Clock>;
 }
 
 /// Runs strategies in parallel. Clones share their workers.
@@ -90,6 +66,10 @@ impl ParallelStrategyExecutor {
             tasks,
             clock,
         }
+    }
+
+    pub(crate) fn clock(&self) -> &Arc<dyn Clock> {
+        &self.clock
     }
 
     /// Runs the strategies, each within its own time and all of them until the deadline. The results are in the
@@ -132,23 +112,6 @@ impl ParallelStrategyExecutor {
                 stage.ran()
             })
             .collect()
-    }
-}
-
-#[async_trait]
-impl Execute for ParallelStrategyExecutor {
-    async fn execute(
-        &self,
-        ask: &Arc<Ask>,
-        strategies: &[(Arc<dyn Strategy>, Duration)],
-        deadline: &Deadline,
-        scope: &Scope,
-    ) -> Vec<Ran> {
-        self.run(ask, strategies, deadline, scope).await
-    }
-
-    fn clock(&self) -> &Arc<dyn Clock> {
-        &self.clock
     }
 }
 

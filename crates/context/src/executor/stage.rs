@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use kernel::{Circuit, Permit};
 
 use super::Ran;
-use crate::answer::Outcome;
+use crate::answer::StrategyOutcome;
 use crate::strategy::{Hit, StrategyName};
 
 /// The progress of a strategy. The first to end it decides; everyone else is late.
@@ -22,13 +22,10 @@ pub(super) struct Stage {
 enum StageState {
     /// It has no worker yet.
     Waiting,
-    /// It is searching.
     Looking(Looking),
-    /// It has ended.
     Ended(Ran),
 }
 
-/// A strategy that is searching.
 #[derive(Debug)]
 pub(super) struct Looking {
     pub(super) permit: Permit<Circuit>,
@@ -37,26 +34,19 @@ pub(super) struct Looking {
     pub(super) own_time: Option<Duration>,
 }
 
-/// How it ends.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum End {
-    /// It has results.
     Found(Vec<Hit>),
-    /// It doesn't apply here.
     NotApplicable(String),
-    /// Its circuit is open.
     Open(Option<Duration>),
-    /// It failed, and why.
     Failed(String),
     /// Its time is over: its own, or that of the question.
     Late,
-    /// The caller has gone away.
     Cancelled,
     /// Its task ended without a result.
     Died,
 }
 
-/// What is reported to its circuit.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Report {
     Success,
@@ -91,7 +81,7 @@ impl Stage {
         }
         let nothing = Ran {
             strategy: self.strategy.clone(),
-            outcome: Outcome::OutOfTime,
+            outcome: StrategyOutcome::OutOfTime,
             took: Duration::ZERO,
             hits: Vec::new(),
         };
@@ -137,20 +127,20 @@ impl Stage {
 }
 
 /// The outcome of a strategy that ends like this, and what to report to its circuit.
-fn decide(end: End, own_time: Option<Duration>) -> (Outcome, Vec<Hit>, Report) {
+fn decide(end: End, own_time: Option<Duration>) -> (StrategyOutcome, Vec<Hit>, Report) {
     let (outcome, report) = match end {
-        End::Found(hits) => return (Outcome::Ran { hits: hits.len() }, hits, Report::Success),
-        End::NotApplicable(why) => (Outcome::NotApplicable { why }, Report::Neither),
-        End::Open(retry_after) => (Outcome::Open { retry_after }, Report::Neither),
-        End::Failed(why) => (Outcome::Failed { why }, Report::Failure),
+        End::Found(hits) => return (StrategyOutcome::Ran { hits: hits.len() }, hits, Report::Success),
+        End::NotApplicable(why) => (StrategyOutcome::NotApplicable { why }, Report::Neither),
+        End::Open(retry_after) => (StrategyOutcome::Open { retry_after }, Report::Neither),
+        End::Failed(why) => (StrategyOutcome::Failed { why }, Report::Failure),
         End::Late => match own_time {
-            Some(after) => (Outcome::TimedOut { after }, Report::Failure),
-            None => (Outcome::OutOfTime, Report::Failure),
+            Some(after) => (StrategyOutcome::TimedOut { after }, Report::Failure),
+            None => (StrategyOutcome::OutOfTime, Report::Failure),
         },
-        End::Cancelled => (Outcome::OutOfTime, Report::Neither),
+        End::Cancelled => (StrategyOutcome::OutOfTime, Report::Neither),
         End::Died => {
             let why = "it ended without a word".to_owned();
-            (Outcome::Failed { why }, Report::Failure)
+            (StrategyOutcome::Failed { why }, Report::Failure)
         }
     };
     (outcome, Vec::new(), report)
@@ -164,7 +154,7 @@ mod tests {
     use kernel::{BreakerSettings, CircuitBreaker, CircuitSnapshot, Clock as _, ManualClock};
 
     use super::{End, Looking, Ran, Stage};
-    use crate::answer::{Depth, Outcome};
+    use crate::answer::{Depth, StrategyOutcome};
     use crate::path::TreePath;
     use crate::strategy::{Hit, StrategyName};
 
@@ -191,20 +181,25 @@ mod tests {
     /// failure.
     #[test]
     fn a_circuit_hears_what_it_should() {
-        let failed = |why: &str| Outcome::Failed { why: why.to_owned() };
+        let failed = |why: &str| StrategyOutcome::Failed { why: why.to_owned() };
         let why = || "no git".to_owned();
         for (end, own_time, outcome, counted) in [
-            (End::Found(hits()), None, Outcome::Ran { hits: 1 }, (1, 0)),
+            (End::Found(hits()), None, StrategyOutcome::Ran { hits: 1 }, (1, 0)),
             (
                 End::NotApplicable(why()),
                 None,
-                Outcome::NotApplicable { why: why() },
+                StrategyOutcome::NotApplicable { why: why() },
                 (1, 1),
             ),
             (End::Failed(why()), None, failed("no git"), (2, 2)),
-            (End::Late, None, Outcome::OutOfTime, (2, 2)),
-            (End::Late, Some(OWN), Outcome::TimedOut { after: OWN }, (2, 2)),
-            (End::Cancelled, Some(OWN), Outcome::OutOfTime, (1, 1)),
+            (End::Late, None, StrategyOutcome::OutOfTime, (2, 2)),
+            (
+                End::Late,
+                Some(OWN),
+                StrategyOutcome::TimedOut { after: OWN },
+                (2, 2),
+            ),
+            (End::Cancelled, Some(OWN), StrategyOutcome::OutOfTime, (1, 1)),
             (End::Died, Some(OWN), failed("it ended without a word"), (2, 2)),
         ] {
             let (clock, breakers, stage) = set_up();
@@ -239,11 +234,11 @@ mod tests {
     #[test]
     fn what_never_looked_is_reported_to_nobody() {
         for (end, outcome) in [
-            (End::Late, Outcome::OutOfTime),
-            (End::Cancelled, Outcome::OutOfTime),
+            (End::Late, StrategyOutcome::OutOfTime),
+            (End::Cancelled, StrategyOutcome::OutOfTime),
             (
                 End::Open(Some(TOOK)),
-                Outcome::Open {
+                StrategyOutcome::Open {
                     retry_after: Some(TOOK),
                 },
             ),

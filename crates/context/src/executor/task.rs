@@ -16,7 +16,6 @@ use super::permit::WorkerPermit;
 use super::stage::{End, Looking, Stage};
 use crate::strategy::{Ask, Hit, Strategy, StrategyError};
 
-/// What a strategy needs to run.
 pub(super) struct Task {
     pub(super) strategy: Arc<dyn Strategy>,
     pub(super) ask: Arc<Ask>,
@@ -29,7 +28,6 @@ pub(super) struct Task {
     pub(super) clock: Arc<dyn Clock>,
 }
 
-/// The result of a strategy, or its panic.
 type TaskResult = Result<Result<Vec<Hit>, StrategyError>, Box<dyn Any + Send>>;
 
 impl Task {
@@ -74,7 +72,6 @@ impl Task {
         .await
     }
 
-    /// Searches under a worker's permit, and decides the outcome.
     async fn look(&self, worker: &WorkerPermit, ended: oneshot::Sender<()>) {
         let permit = match self.breakers.acquire(&self.stage_circuit()) {
             Ok(permit) => permit,
@@ -124,7 +121,6 @@ impl Task {
         self.token.cancel(Cause::deadline());
     }
 
-    /// How the result is counted.
     fn end_of(&self, result: TaskResult, limit: &Deadline) -> End {
         match result {
             Ok(Ok(hits)) => match check::checked(hits, self.ask.most_hits) {
@@ -147,7 +143,6 @@ impl Task {
     }
 }
 
-/// A future whose panics are caught.
 struct Caught<F>(Pin<Box<F>>);
 
 impl<F: Future> Future for Caught<F> {

@@ -22,7 +22,6 @@ const FILES_AT_A_TIME: usize = 16;
 /// and all threads might reach one at once.
 const LARGE_BYTES: i64 = 256 * 1024;
 
-/// What was built.
 #[derive(Debug, Default)]
 pub(super) struct Built {
     pub(super) segments: Vec<Segment>,
@@ -30,14 +29,11 @@ pub(super) struct Built {
     pub(super) left: Vec<TreePath>,
 }
 
-/// Where to read, where to write, and how much.
 #[derive(Debug)]
 pub(super) struct Site<'site> {
     pub(super) root: &'site Path,
     pub(super) directory: &'site Path,
-    /// The size limit of all segments together.
     pub(super) room_bytes: u64,
-    /// Who has priority.
     pub(super) way: &'site Way,
 }
 
@@ -95,7 +91,6 @@ pub(super) fn build(
     Ok(built)
 }
 
-/// What the threads share.
 struct Work<'files> {
     files: &'files [TreePath],
     threads: usize,

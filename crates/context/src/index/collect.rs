@@ -28,7 +28,6 @@ pub(super) struct Collector {
 }
 
 impl Collector {
-    /// One of this many collectors that run at the same time.
     pub(super) fn new(collectors: usize) -> Self {
         Self {
             files: Vec::new(),
@@ -62,7 +61,6 @@ impl Collector {
         self.files.is_empty()
     }
 
-    /// Writes the collected files as a segment, and starts over.
     pub(super) fn write(&mut self, directory: &Path) -> io::Result<Segment> {
         let mut writer = SegmentWriter::new(directory, self.files.len())?;
         let mut rest = self.outlines.as_slice();

@@ -19,7 +19,6 @@ use crate::view::FILE_LIMIT_BYTES;
 /// parallel.
 const MOST_DIRECTORIES: usize = 256;
 
-/// How the tree differs.
 #[derive(Debug, Default, Eq, PartialEq)]
 pub(super) struct Difference {
     /// Files that are new or have changed, in order.
@@ -141,7 +140,6 @@ fn directory(root: &Path, path: &Path, parts: &[Part], scope: &Scope) -> io::Res
     }
 }
 
-/// Whether git doesn't ignore a directory.
 fn is_followed(root: &Path, parent: &Path, name: &OsStr) -> bool {
     let (asked, mut found) = (name.to_owned(), false);
     disk::among(
@@ -181,7 +179,6 @@ pub(super) fn followed(root: &Path, start: &Path, scope: &Scope) -> watch::Walke
     walked.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Compares some files of one directory.
 fn named(root: &Path, parent: &Path, names: BTreeSet<OsString>, parts: &[Part]) -> Difference {
     let names = Arc::new(names);
     let asked = Arc::clone(&names);
@@ -229,7 +226,6 @@ fn difference(found: &[(TreePath, Stamp)], known: &[&FileEntry]) -> Difference {
     }
 }
 
-/// A file that may be text, and its stamp.
 fn stamped(path: TreePath, entry: &ignore::DirEntry) -> Option<(TreePath, Stamp)> {
     let stamp = Stamp::of(&entry.metadata().ok()?);
     (stamp.size <= FILE_LIMIT_BYTES).then_some((path, stamp))
@@ -241,7 +237,6 @@ fn living(parts: &[Part]) -> impl Iterator<Item = &FileEntry> {
         .flat_map(|part| part.living().map(|(_, entry)| entry))
 }
 
-/// What the index has below a directory.
 fn living_below<'parts>(parts: &'parts [Part], directory: &TreePath) -> Vec<&'parts FileEntry> {
     let prefix = format!("{directory}/");
     let mut found = Vec::new();

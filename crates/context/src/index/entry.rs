@@ -15,13 +15,11 @@ const UNSETTLED: Duration = Duration::from_secs(2);
 /// How far file times may be behind the clock: the system takes them from its last tick.
 const TICK: Duration = Duration::from_millis(100);
 
-/// What changes when a file does.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct Stamp {
     pub(super) size: u64,
     /// Nanoseconds since 1970.
     modified: i64,
-    /// The same for the change of its metadata.
     changed: i64,
     /// Zero if the file had changed so recently that it may have changed again unnoticed.
     inode: u64,
@@ -58,7 +56,6 @@ impl Stamp {
         Self { inode, ..self }
     }
 
-    /// Whether the file changed at this time or later.
     pub(super) fn is_since(&self, time: SystemTime) -> bool {
         let time = since_epoch(time).saturating_sub(TICK.as_nanos() as i64);
         self.modified.max(self.changed) >= time
@@ -74,16 +71,13 @@ fn since_epoch(time: SystemTime) -> i64 {
     since.as_nanos().try_into().unwrap_or(i64::MAX)
 }
 
-/// What is known about the content of a file.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Holds {
-    /// Text, and its keys are in the index.
     Text,
     /// Not text. Such an entry is never shown; it saves reading the file again.
     Nothing,
 }
 
-/// A file as stored in the index.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct FileEntry {
     pub(super) path: TreePath,

@@ -13,7 +13,6 @@ use crate::path::TreePath;
 use crate::query::parts_of;
 use crate::view::{NotText, text_of};
 
-/// The number of possible trigrams.
 const TRIGRAMS: usize = 1 << 24;
 
 /// Reads files and extracts their keys. Each thread has one, because it keeps a bit for each possible trigram.
@@ -27,7 +26,6 @@ pub(super) struct Extractor {
     buffer: Vec<u8>,
 }
 
-/// The keys and the outline of a file.
 #[derive(Debug)]
 pub(super) struct Extracted<'from> {
     pub(super) entry: FileEntry,
@@ -83,7 +81,6 @@ impl Extractor {
         })
     }
 
-    /// Records the trigrams of a text, except those across line ends.
     fn note_trigrams(&mut self, text: &[u8]) {
         for line in memchr_lines(text) {
             let [first, second, rest @ ..] = line else {
@@ -146,7 +143,6 @@ pub(super) fn keys(extracted: &Extracted<'_>) -> Vec<u64> {
     keys
 }
 
-/// The key of a trigram.
 pub(super) fn trigram_key(trigram: u32) -> u64 {
     let [_, one, two, three] = trigram.to_be_bytes();
     Key::trigram([one, two, three]).number()

@@ -18,12 +18,9 @@ pub(super) struct Inbox {
     arrived: Notify,
 }
 
-/// Pending work.
 #[derive(Debug, Default, Eq, PartialEq)]
 pub(super) struct Work {
-    /// Paths that may have changed.
     pub(super) paths: BTreeSet<PathBuf>,
-    /// What else has to be done.
     pub(super) effort: Effort,
     /// The number of the last request to be notified when all of it is done.
     pub(super) asked: u64,
@@ -37,16 +34,12 @@ pub(super) enum Effort {
     /// Only check the paths.
     #[default]
     Paths,
-    /// Compare the whole tree.
     Compare,
-    /// Watch the tree again, and then compare it.
     Follow,
-    /// Rebuild everything.
     Rebuild,
 }
 
 impl Inbox {
-    /// Adds what a watch has seen.
     pub(super) fn take_in(&self, watch: u64, batch: ChangeBatch) {
         let mut work = self.lock();
         if work.watch != watch {
@@ -81,7 +74,6 @@ impl Inbox {
         asked
     }
 
-    /// Takes the pending work.
     pub(super) fn take(&self) -> Work {
         let mut work = self.lock();
         let after = Work {
@@ -92,7 +84,6 @@ impl Inbox {
         std::mem::replace(&mut *work, after)
     }
 
-    /// Ignores all watches but a new one, and returns its number.
     pub(super) fn next_watch(&self) -> u64 {
         let mut work = self.lock();
         work.watch += 1;

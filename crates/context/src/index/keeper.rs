@@ -23,11 +23,9 @@ const RETRY_PAUSE: Duration = Duration::from_secs(10);
 /// How many files are processed between two progress reports.
 const PROGRESS_STEP: u64 = 256;
 
-/// What the task and its callers share.
 #[derive(Debug)]
 pub(super) struct IndexShared {
     pub(super) options: IndexOptions,
-    /// Who has priority while it is built.
     pub(super) way: Way,
     pub(super) state: Slot<IndexState>,
     pub(super) inbox: Inbox,
@@ -38,23 +36,18 @@ pub(super) struct IndexShared {
     pub(super) shown: Mutex<VisibleIndex>,
 }
 
-/// What callers see.
 #[derive(Debug)]
 pub(super) struct VisibleIndex {
     pub(super) snapshot: Option<Arc<Snapshot>>,
     /// `None` while the tree isn't watched.
     pub(super) watch: Option<Arc<Watch>>,
-    /// Whether the watch sees everything.
     pub(super) sight: Sight,
     pub(super) used: SystemTime,
-    /// The same by our own clock.
     pub(super) used_at: Instant,
 }
 
-/// Whether a watch sees everything.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Sight {
-    /// It does.
     Whole,
     /// It doesn't, or there is none: the tree has to be compared.
     Partial,
@@ -186,7 +179,6 @@ async fn keep(shared: &Arc<IndexShared>, scope: &Scope) -> Result<(), Failure> {
     }
 }
 
-/// Does the pending work.
 async fn step(
     shared: &Arc<IndexShared>,
     scope: &Scope,

@@ -12,7 +12,6 @@ const TRIGRAM: u64 = 1 << 56;
 const DEFINED: u64 = 2 << 56;
 const MENTIONED: u64 = 3 << 56;
 const PART: u64 = 4 << 56;
-/// The remaining bits.
 const REST: u64 = (1 << 56) - 1;
 
 impl Key {
@@ -23,13 +22,11 @@ impl Key {
         Self(TRIGRAM | one << 16 | two << 8 | three)
     }
 
-    /// Something with this name is defined.
     #[must_use]
     pub fn defined(name: &str) -> Self {
         Self(DEFINED | hash(name))
     }
 
-    /// This name is used.
     #[must_use]
     pub fn mentioned(name: &str) -> Self {
         Self(MENTIONED | hash(name))

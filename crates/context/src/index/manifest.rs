@@ -14,7 +14,6 @@ const LIMIT_BYTES: u64 = 1024 * 1024;
 /// count.
 const FORMAT: u32 = 1;
 
-/// The segments of an index.
 #[derive(Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Manifest {
@@ -54,7 +53,6 @@ impl Manifest {
         File::open(directory)?.sync_all()
     }
 
-    /// Removes everything that it doesn't name.
     pub(super) fn sweep(&self, directory: &Path) -> io::Result<()> {
         let named: BTreeSet<&str> = self.segments.iter().map(String::as_str).collect();
         for entry in fs::read_dir(directory)? {

@@ -16,10 +16,8 @@ const KEYS_PER_LOOK: usize = 4096;
 /// The number of a file that is left out.
 const NOWHERE: u32 = u32::MAX;
 
-/// The result of a merge.
 #[derive(Debug)]
 pub(super) struct Merged {
-    /// The parts that were merged, as they were.
     pub(super) inputs: Vec<Part>,
     /// `None` if none of their files counts.
     pub(super) segment: Option<Segment>,
@@ -65,7 +63,6 @@ pub(super) fn merge(inputs: Vec<Part>, directory: &Path, scope: &Scope) -> io::R
 
 type InOrder<'parts> = Vec<(&'parts FileEntry, usize, u32)>;
 
-/// The files that count, ordered by path, and where each goes.
 fn order(inputs: &[Part]) -> (InOrder<'_>, Vec<Vec<u32>>) {
     let mut moved: Vec<Vec<u32>> = Vec::new();
     let mut files: InOrder<'_> = Vec::new();
@@ -130,7 +127,6 @@ fn write_keys(
 /// The keys of one part, in order.
 struct Source<'part> {
     keys: Keys<'part>,
-    /// The files of the current key.
     list: Vec<u32>,
 }
 

@@ -5,7 +5,7 @@
 //! time; it doesn't change as long as somebody holds it.
 //!
 //! - `entry.rs`, `key.rs`, `record.rs`, `numbers.rs`: what is stored about a file, and how.
-//! - `extract.rs`, `collect.rs`, `build.rs`: from files to segments. `piece.rs`: one file in memory.
+//! - `extract.rs`, `collect.rs`, `build.rs`: from files to segments. `part.rs` has one file in memory as well.
 //! - `segment/`: a file with the keys of many files. `manifest.rs`: which of them count. `merge.rs`: merges
 //!   several.
 //! - `part.rs`: a segment or a piece, and which of its files still count.
@@ -31,7 +31,6 @@ mod manifest;
 mod merge;
 mod numbers;
 mod part;
-mod piece;
 mod record;
 mod segment;
 mod service;

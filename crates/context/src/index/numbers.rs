@@ -1,6 +1,5 @@
 //! Numbers and texts as bytes: small numbers are short.
 
-/// Appends a number.
 pub(super) fn put(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         bytes.push(number as u8 | 0x80);
@@ -9,7 +8,6 @@ pub(super) fn put(bytes: &mut Vec<u8>, mut number: u64) {
     bytes.push(number as u8);
 }
 
-/// Appends a text, prefixed with its length.
 pub(super) fn put_text(bytes: &mut Vec<u8>, text: &str) {
     put(bytes, text.len() as u64);
     bytes.extend_from_slice(text.as_bytes());
@@ -20,7 +18,6 @@ pub(super) fn put_text(bytes: &mut Vec<u8>, text: &str) {
 pub(super) struct Front<'bytes>(pub(super) &'bytes [u8]);
 
 impl<'bytes> Front<'bytes> {
-    /// The next number.
     pub(super) fn number(&mut self) -> Option<u64> {
         let mut number = 0;
         for shift in (0..64).step_by(7) {
@@ -43,7 +40,6 @@ impl<'bytes> Front<'bytes> {
         self.number()?.try_into().ok()
     }
 
-    /// The next number as a length.
     pub(super) fn length(&mut self) -> Option<usize> {
         self.number()?.try_into().ok()
     }
@@ -60,13 +56,11 @@ impl<'bytes> Front<'bytes> {
         self.take(N)?.try_into().ok()
     }
 
-    /// The next text.
     pub(super) fn text(&mut self) -> Option<&'bytes str> {
         let length = self.length()?;
         std::str::from_utf8(self.take(length)?).ok()
     }
 
-    /// Whether nothing is left.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -5,10 +5,9 @@ use std::slice;
 use std::sync::Arc;
 
 use super::entry::{FileEntry, Holds};
-use super::piece::Piece;
+use super::extract::{Extracted, keys};
 use super::segment::Segment;
 
-/// Where a part stores its files.
 #[derive(Debug)]
 pub(super) enum Content {
     Segment(Segment),
@@ -50,7 +49,6 @@ impl Content {
         }
     }
 
-    /// The number of a file.
     pub(super) fn find(&self, path: &str) -> Option<u32> {
         let entries = self.entries();
         let place = entries.binary_search_by(|entry| entry.path.as_str().cmp(path));
@@ -74,7 +72,6 @@ pub(super) struct Part {
     /// How many files with text count, and their size.
     pub(super) texts: usize,
     pub(super) source_bytes: u64,
-    /// How many files count.
     pub(super) alive: usize,
 }
 
@@ -96,7 +93,6 @@ impl Part {
         word.is_some_and(|word| word & (1 << (file % 64)) == 0)
     }
 
-    /// Stops counting a file.
     pub(super) fn kill(&mut self, file: u32) {
         if !self.is_alive(file) {
             return;
@@ -112,7 +108,6 @@ impl Part {
         Arc::make_mut(&mut self.dead)[file as usize / 64] |= 1 << (file % 64);
     }
 
-    /// The files that count, with their numbers.
     pub(super) fn living(&self) -> impl Iterator<Item = (u32, &FileEntry)> {
         (0..)
             .zip(self.content.entries())
@@ -122,5 +117,25 @@ impl Part {
     /// The number of a file that counts.
     pub(super) fn find(&self, path: &str) -> Option<u32> {
         self.content.find(path).filter(|file| self.is_alive(*file))
+    }
+}
+
+/// A recently changed file: a segment of one file, in memory.
+#[derive(Debug)]
+pub(super) struct Piece {
+    pub(super) entry: FileEntry,
+    /// In order, each once.
+    pub(super) keys: Vec<u64>,
+    /// Encoded; empty if there is none.
+    pub(super) outline: Vec<u8>,
+}
+
+impl Piece {
+    pub(super) fn new(extracted: Extracted<'_>) -> Self {
+        Self {
+            keys: keys(&extracted),
+            entry: extracted.entry,
+            outline: extracted.outline,
+        }
     }
 }

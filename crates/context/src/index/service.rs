@@ -13,20 +13,16 @@ use super::keeper::{self, IndexShared, Sight, VisibleIndex};
 use super::snapshot::Snapshot;
 use super::way::Way;
 
-/// What an index needs.
 #[derive(Clone, Debug)]
 pub struct IndexOptions {
     /// The root of the tree, canonical.
     pub root: PathBuf,
     /// The directory of this index alone. It is created if it is missing, and its content may be deleted.
     pub directory: PathBuf,
-    /// Where the watch puts its marks.
     pub scratch: PathBuf,
     /// The size limit on disk. Files that don't fit aren't indexed, and are searched without the index.
     pub limit_bytes: u64,
-    /// Runs background tasks.
     pub tasks: Tasks,
-    /// The time source.
     pub clock: Arc<dyn Clock>,
 }
 
@@ -36,39 +32,27 @@ pub struct Index {
     shared: Arc<IndexShared>,
 }
 
-/// The state of an index.
 #[derive(Clone, Debug, PartialEq)]
 pub enum IndexState {
     /// It is being read from disk, or built for the first time.
     Building {
-        /// How many files are done.
         files: u64,
     },
-    /// It can be used, and keeps up.
     Ready,
     /// It can't be built: the tree can't be read, or the disk is full. It is tried again with a later request.
     Failed {
-        /// Why.
         why: String,
     },
-    /// It is closed.
     Closed,
 }
 
-/// The status of an index.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IndexInfo {
-    /// The root of the tree.
     pub root: PathBuf,
-    /// Its state.
     pub state: IndexState,
-    /// The number of files.
     pub files: usize,
-    /// The size of these files.
     pub source_bytes: u64,
-    /// Its size on disk.
     pub index_bytes: u64,
-    /// When it was last used.
     pub used: SystemTime,
 }
 
@@ -80,7 +64,6 @@ impl Index {
         Self::open_behind(options, way)
     }
 
-    /// The same, with lower priority than questions that walk.
     pub(crate) fn open_behind(options: IndexOptions, way: Way) -> Arc<Self> {
         let ending = CancellationToken::new();
         let (scope, tasks) = (ending.scope(), options.tasks.clone());
@@ -104,7 +87,6 @@ impl Index {
         Arc::new(Self { shared })
     }
 
-    /// The root of its tree.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.shared.options.root
@@ -158,13 +140,11 @@ impl Index {
         watch
     }
 
-    /// Its state, to wait on.
     #[must_use]
     pub fn state(&self) -> &Slot<IndexState> {
         &self.shared.state
     }
 
-    /// Its status.
     #[must_use]
     pub fn info(&self) -> IndexInfo {
         let (snapshot, used) = {
@@ -192,7 +172,6 @@ impl Index {
         self.shared.ending.cancel(cause);
     }
 
-    /// Records a use.
     pub(crate) fn note_use(&self) {
         let (now, at) = (SystemTime::now(), self.shared.options.clock.now());
         let mut shown = self.shared.shown();

@@ -23,7 +23,6 @@ pub struct Snapshot {
     first: Vec<u32>,
     /// Files that are known to have changed, or that don't fit.
     beside: Arc<[TreePath]>,
-    /// Deleted files, and when that was noticed.
     gone: Arc<Vec<(TreePath, SystemTime)>>,
 }
 
@@ -50,7 +49,6 @@ impl Snapshot {
         }
     }
 
-    /// The number of files.
     #[must_use]
     pub fn len(&self) -> usize {
         self.parts.iter().map(|part| part.texts).sum()
@@ -62,26 +60,22 @@ impl Snapshot {
         self.len() == 0
     }
 
-    /// The size of all files.
     #[must_use]
     pub fn source_bytes(&self) -> u64 {
         self.parts.iter().map(|part| part.source_bytes).sum()
     }
 
-    /// Its size on disk.
     #[must_use]
     pub fn index_bytes(&self) -> u64 {
         let segments = self.parts.iter().filter_map(|part| part.content.segment());
         segments.map(super::segment::Segment::bytes).sum()
     }
 
-    /// Where a file is.
     #[must_use]
     pub fn path(&self, file: FileId) -> Option<&TreePath> {
         self.entry(file).map(|entry| &entry.path)
     }
 
-    /// The number of a file.
     #[must_use]
     pub fn file(&self, path: &TreePath) -> Option<FileId> {
         let mut parts = self.first.iter().zip(&self.parts);

@@ -21,7 +21,6 @@ pub(crate) struct Way {
 #[derive(Debug)]
 pub(crate) struct Walking(Slot<usize>);
 
-/// When a build has to give way again.
 #[derive(Debug, Default)]
 pub(super) struct Turn {
     works_until: Option<Instant>,
@@ -35,13 +34,12 @@ impl Way {
         }
     }
 
-    /// A question starts to walk.
     pub(crate) fn walk(&self) -> Walking {
         change(&self.walking, |walking| walking + 1);
         Walking(self.walking.clone())
     }
 
-    /// Waits until nobody walks, or long enough, or the scope is cancelled. It blocks.
+    /// Waits until no question walks, the time is over, or the scope is cancelled. It blocks.
     pub(super) fn give(&self, turn: &mut Turn, scope: &Scope) {
         if *self.walking.read().state == 0 {
             return;

@@ -14,8 +14,7 @@ use super::compare::{self, Difference};
 use super::extract::Extractor;
 use super::manifest::Manifest;
 use super::merge::Merged;
-use super::part::{Content, Part};
-use super::piece::Piece;
+use super::part::{Content, Part, Piece};
 use super::segment::Segment;
 use super::snapshot::Snapshot;
 use super::way::Way;
@@ -38,7 +37,6 @@ const MOST_GONE: usize = 10_000;
 /// An index with less than this fraction of its space left is full.
 const FULL_PART: u64 = 50;
 
-/// An index, and its files on disk.
 #[derive(Debug)]
 pub(super) struct Writer {
     root: PathBuf,
@@ -50,9 +48,7 @@ pub(super) struct Writer {
     pending: Vec<TreePath>,
     /// Files for which there is no space.
     beyond: BTreeSet<TreePath>,
-    /// Deleted files, and when that was noticed.
     gone: Arc<Vec<(TreePath, SystemTime)>>,
-    /// The stored manifest.
     manifest: Manifest,
 }
 
@@ -96,7 +92,6 @@ impl Writer {
         Ok((writer, is_whole))
     }
 
-    /// The current index.
     pub(super) fn snapshot(&self) -> Snapshot {
         let beside = self.pending.iter().chain(&self.beyond).cloned().collect();
         Snapshot::new(self.parts.clone(), beside, Arc::clone(&self.gone))
@@ -253,7 +248,6 @@ impl Writer {
         self.commit()
     }
 
-    /// Removes everything.
     pub(super) fn clear(&mut self) -> io::Result<()> {
         self.parts.clear();
         self.pending.clear();
@@ -294,7 +288,6 @@ impl Writer {
         }
     }
 
-    /// A piece that doesn't count anymore is useless.
     fn drop_dead_pieces(&mut self) {
         self.parts
             .retain(|part| part.alive > 0 || part.content.segment().is_some());
@@ -308,7 +301,6 @@ impl Writer {
         gone.push((path, time));
     }
 
-    /// Where the segments end.
     fn pieces_at(&self) -> usize {
         self.parts
             .partition_point(|part| part.content.segment().is_some())

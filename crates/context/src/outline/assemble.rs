@@ -7,41 +7,35 @@ use std::ops::Range;
 use super::types::{Definition, Language, Outline, Reference, SymbolKind};
 use crate::lines::Lines;
 
-/// The most definitions of a file. Files of people have hundreds; those that were generated may have any number, and are cut
-/// off here.
+/// The most definitions of a file. Hand-written files have hundreds; generated ones are cut off here.
 const DEFINITIONS_LIMIT: usize = 4096;
-/// The most names that a file is said to use, for the same reason.
+/// The most references of a file, for the same reason.
 const REFERENCES_LIMIT: usize = 4096;
-/// The longest name in bytes. Nobody asks for a longer one.
+/// The longest name in bytes.
 const NAME_LIMIT_BYTES: usize = 128;
-/// The shortest name that is said to be used. Shorter ones are parameters of types, and link everything with everything.
+/// The shortest reference. Shorter ones are type parameters, which link everything with everything.
 const REFERENCE_LEAST_BYTES: usize = 2;
 /// The most lines of a signature.
 const SIGNATURE_LIMIT_LINES: u32 = 24;
-/// A longer line was written by a program, and nobody would want to read what is defined on it.
+/// The longest line in bytes. Longer ones are generated.
 const LINE_LIMIT_BYTES: usize = 4096;
 
 /// The first and the last row of something, counted from 0.
 pub(super) type Rows = (u32, u32);
 
-/// What was captured in a text.
 #[derive(Debug, Default)]
 pub(super) struct Captures {
-    pub(super) definitions: Vec<Found>,
-    /// Names that are used.
+    pub(super) definitions: Vec<CapturedDefinition>,
     pub(super) references: Vec<Range<usize>>,
-    /// Comments and attributes.
     pub(super) above: Vec<(Range<usize>, Rows)>,
 }
 
-/// A definition that was captured.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct CapturedDefinition {
     pub(super) kind: SymbolKind,
     pub(super) name: Range<usize>,
     pub(super) bytes: Range<usize>,
     pub(super) rows: Rows,
-    /// Where its body begins.
     pub(super) body: Option<usize>,
 }
 
@@ -62,9 +56,9 @@ pub(super) fn assemble(language: Language, text: &str, captures: Captures) -> Ou
     }
 }
 
-/// Each name once. Several patterns may match one definition: the widest counts, since it has what the others leave out, and
-/// of equally wide ones the one that knows most: of the body first, and then of the kind.
-fn distinct(mut found: Vec<Found>) -> Vec<Found> {
+/// Removes duplicates. Several patterns may match one definition: the widest counts, and of equally wide ones the one
+/// that knows the body, then the kind.
+fn distinct(mut found: Vec<CapturedDefinition>) -> Vec<CapturedDefinition> {
     found.sort_by_key(|one| {
         let is_value = one.kind == SymbolKind::Value;
         let width = Reverse(one.bytes.len());
@@ -76,7 +70,7 @@ fn distinct(mut found: Vec<Found>) -> Vec<Found> {
             Reverse(one.kind),
         )
     });
-    let mut distinct: Vec<Found> = Vec::with_capacity(found.len());
+    let mut distinct: Vec<CapturedDefinition> = Vec::with_capacity(found.len());
     for one in found {
         match distinct.last_mut() {
             Some(last) if last.name.start == one.name.start => last.body = last.body.or(one.body),
@@ -90,13 +84,12 @@ fn distinct(mut found: Vec<Found>) -> Vec<Found> {
 /// A definition that has not ended yet.
 struct Open {
     bytes: Range<usize>,
-    /// Its place among the definitions.
     place: u32,
     /// Whether it is a function, or inside of one.
     in_function: bool,
 }
 
-fn definitions(text: &str, found: Vec<Found>, above: &Above) -> Vec<Definition> {
+fn definitions(text: &str, found: Vec<CapturedDefinition>, above: &Above) -> Vec<Definition> {
     let mut definitions: Vec<Definition> = Vec::new();
     // What is open at this place of the text, from the outside to the inside.
     let mut open: Vec<Open> = Vec::new();
@@ -147,7 +140,7 @@ fn definitions(text: &str, found: Vec<Found>, above: &Above) -> Vec<Definition> 
     definitions
 }
 
-/// A function of a type is a method, whatever it is called in its grammar.
+/// A function inside a type is a method, whatever the grammar calls it.
 fn kind_within(kind: SymbolKind, parent: Option<SymbolKind>) -> SymbolKind {
     let of_type = matches!(
         parent,
@@ -172,8 +165,7 @@ fn is_on_long_line(text: &str, at: usize) -> bool {
     before + after >= LINE_LIMIT_BYTES
 }
 
-/// All lines of a definition, and those that declare it.
-fn lines(text: &str, one: &Found, above: &Above) -> Option<(Lines, Lines)> {
+fn lines(text: &str, one: &CapturedDefinition, above: &Above) -> Option<(Lines, Lines)> {
     let (first, last) = one.rows;
     let body = one.body.filter(|body| one.bytes.contains(body)).and_then(|body| {
         let before = text.as_bytes().get(one.bytes.start..body)?;
@@ -192,14 +184,14 @@ fn lines(text: &str, one: &Found, above: &Above) -> Option<(Lines, Lines)> {
     ))
 }
 
-/// Whether nothing but blanks stands before a place on its line.
+/// Whether only blanks come before an offset on its line.
 fn begins_line(text: &str, at: usize) -> bool {
     let before = text.as_bytes()[..at].iter().rev();
     let mut before = before.take_while(|byte| **byte != b'\n');
     before.all(u8::is_ascii_whitespace)
 }
 
-/// Comments and attributes that have their lines for themselves: the last row of each, and its first.
+/// Comments and attributes on lines of their own: the last row of each, and its first.
 struct Above(BTreeMap<u32, u32>);
 
 impl Above {
@@ -215,7 +207,6 @@ impl Above {
         Self(above)
     }
 
-    /// The row where what belongs to a definition in this row begins.
     fn first_row(&self, mut row: u32) -> u32 {
         while let Some(before) = row.checked_sub(1).and_then(|before| self.0.get(&before)) {
             row = *before;
@@ -224,14 +215,18 @@ impl Above {
     }
 }
 
-/// A comment that is about the file or the module that it stands in, and not about what follows.
+/// Whether a comment documents the enclosing file or module, and not what follows.
 fn is_about_what_is_around(comment: &str) -> bool {
     comment.starts_with("//!") || comment.starts_with("/*!") || comment.starts_with("#!")
 }
 
-fn references(text: &str, mut found: Vec<Range<usize>>, definitions: &[Found]) -> Vec<Reference> {
+fn references(
+    text: &str,
+    mut found: Vec<Range<usize>>,
+    definitions: &[CapturedDefinition],
+) -> Vec<Reference> {
     // The name of a definition is no use of it. That of an `impl` block is.
-    let own = |one: &&Found| one.kind != SymbolKind::Implementation;
+    let own = |one: &&CapturedDefinition| one.kind != SymbolKind::Implementation;
     let mut names: Vec<usize> = definitions.iter().filter(own).map(|one| one.name.start).collect();
     names.sort_unstable();
     found.sort_unstable_by_key(|range| range.start);

@@ -6,34 +6,25 @@ use tree_sitter::{Language as Syntax, Query};
 
 use super::types::{Language, SymbolKind};
 
-/// What a capture of a query means.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Capture {
-    /// Something is defined.
     Definition(SymbolKind),
-    /// The name of what is defined.
     Name,
-    /// Where its body begins.
     Body,
-    /// A name that is used.
     Reference,
     /// A name that is used, if it begins with a capital letter.
     CapitalReference,
-    /// A comment or an attribute.
     Above,
 }
 
-/// A language as it is read.
 pub(super) struct Grammar {
     pub(super) syntax: Syntax,
     pub(super) query: Query,
-    /// What each capture of the query means.
     captures: Vec<Capture>,
 }
 
 impl Grammar {
-    /// The grammar of a language. The first time its query is compiled, for all threads; nothing if that does not work, which
-    /// a test rules out.
+    /// The grammar of a language. Its query is compiled once; `None` if that fails, which a test rules out.
     pub(super) fn of(language: Language) -> Option<&'static Self> {
         static GRAMMARS: [OnceLock<Option<Grammar>>; Language::ALL.len()] =
             [const { OnceLock::new() }; Language::ALL.len()];
@@ -53,7 +44,6 @@ impl Grammar {
         })
     }
 
-    /// What a capture means.
     pub(super) fn meaning(&self, capture: u32) -> Option<Capture> {
         self.captures.get(capture as usize).copied()
     }
@@ -93,8 +83,8 @@ fn syntax(language: Language) -> Syntax {
     .into()
 }
 
-/// The query of a language. The grammars bring queries of their own, but these know neither values nor bodies, and each
-/// language would be answered in another way.
+/// The query of a language. The grammars' own queries capture neither values nor bodies, and differ between
+/// languages.
 fn source(language: Language) -> String {
     const JAVASCRIPT: &str = include_str!("queries/javascript.scm");
     const JAVASCRIPT_ONLY: &str = include_str!("queries/javascript-only.scm");

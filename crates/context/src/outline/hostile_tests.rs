@@ -27,7 +27,6 @@ fn outline_of(path: &str, text: &str, scope: &Scope) -> Option<Outline> {
     outline(&TreePath::new(path).unwrap(), text, scope)
 }
 
-/// What holds for every outline.
 fn check(path: &str, text: &str) {
     let scope = CancellationToken::new().scope();
     let Some(found) = outline_of(path, text, &scope) else {

@@ -8,7 +8,7 @@ use crate::path::TreePath;
 /// How much of a header is looked at to tell C from C++.
 const HEADER_LOOK_BYTES: usize = 64 * 1024;
 
-/// What is written in C++ and not in C. A guard such as `extern "C"` is in headers of both.
+/// Keywords of C++ that C doesn't have. `extern "C"` is in headers of both.
 const ONLY_IN_CPP: [&[u8]; 10] = [
     b"\nclass ",
     b"\nnamespace ",

@@ -9,32 +9,30 @@ use tree_sitter::{
     Node, ParseOptions, Parser, QueryCursor, QueryCursorOptions, QueryMatch, StreamingIterator, Tree,
 };
 
-use super::assemble::{Captures, Found, Rows, assemble};
+use super::assemble::{CapturedDefinition, Captures, Rows, assemble};
 use super::grammar::{Capture, Grammar};
 use super::types::{Language, Outline};
 use crate::path::TreePath;
 use crate::view::FILE_LIMIT_BYTES;
 
-/// How much work a file may be, in steps of a hundred operations: so many, and so many more for each kilobyte. Code takes a
-/// tenth of that; what takes more was made to, or was never code. Work is counted and not time, so that a busy machine finds
-/// what an idle one does.
+/// The work limit of a file, in steps of a hundred operations: a base, plus some for each kilobyte. Code takes a
+/// tenth of that. Work is counted and not time, so that a busy machine finds what an idle one does.
 const STEPS: usize = 1000;
 const STEPS_FOR_KILOBYTE: usize = 100;
-/// For what costs more than its steps say, such as rows of thousands of brackets: how long a file may take. So long that only
-/// such a file, and no busy machine, comes near it.
+/// The time limit of a file, for input that costs more than its steps say, such as thousands of brackets in a row. No
+/// busy machine comes near it.
 const TIME_LIMIT: Duration = Duration::from_secs(10);
-/// A row of so many things that make no sense is not code. To look for something in it takes the square of its length.
+/// A sequence of so many parse errors is not code. Searching it would take quadratic time.
 const NONSENSE_LIMIT: u32 = 20_000;
-/// How many parts of a file are looked at for that.
 const NONSENSE_LOOK: u32 = 8;
-/// How many patterns may be half-way matched at once. Code needs a few dozen; when it is full the oldest is forgotten, and a
-/// definition is missing.
+/// How many patterns may be partially matched at once. Code needs a few dozen; beyond that the oldest is dropped, and
+/// a definition is missing.
 const MATCH_LIMIT: u32 = 1024;
-/// The most captures that are taken from a file: one for every four bytes of the largest. What comes after is not seen.
+/// The most captures of a file: one for every four bytes of the largest. Later ones are ignored.
 const CAPTURE_LIMIT: usize = 256 * 1024;
 
 thread_local! {
-    /// What each thread keeps from file to file: making them anew costs more than most files do.
+    /// Reused by each thread: creating them costs more than parsing most files.
     static TOOLS: RefCell<Tools> = RefCell::default();
 }
 
@@ -42,12 +40,11 @@ thread_local! {
 struct Tools {
     parser: Parser,
     cursor: QueryCursor,
-    /// The language that the parser is set to.
     language: Option<Language>,
 }
 
-/// The outline of a text; nothing if nobody knows the language of the file, it is too large or too much work, or the scope
-/// was cancelled.
+/// The outline of a text; `None` if the language is unknown, the file is too large or too much work, or the scope was
+/// cancelled.
 #[must_use]
 pub fn outline(path: &TreePath, text: &str, scope: &Scope) -> Option<Outline> {
     let limit = usize::try_from(FILE_LIMIT_BYTES).unwrap_or(usize::MAX);
@@ -69,7 +66,7 @@ pub fn outline(path: &TreePath, text: &str, scope: &Scope) -> Option<Outline> {
     Some(assemble(language, text, captures))
 }
 
-/// Whether most of a file could not be understood, and it is long.
+/// Whether a long file consists mostly of parse errors.
 fn is_nonsense(tree: &Tree) -> bool {
     let root = tree.root_node();
     let parts = (0..NONSENSE_LOOK).map_while(|place| root.child(place));
@@ -77,7 +74,7 @@ fn is_nonsense(tree: &Tree) -> bool {
     std::iter::once(root).chain(parts).any(is_it)
 }
 
-/// Goes on for so many steps, unless the scope is cancelled or the time is over.
+/// Continues for so many steps, unless the scope is cancelled or the time is over.
 fn steps(limit: usize, scope: &Scope, deadline: &Deadline) -> impl FnMut() -> ControlFlow<()> {
     let mut left = limit;
     move || {
@@ -165,7 +162,7 @@ fn take(grammar: &Grammar, found: &QueryMatch<'_, '_>, text: &str, into: &mut Ca
         }
     }
     if let (Some((kind, node)), Some(name)) = (definition, name) {
-        into.definitions.push(Found {
+        into.definitions.push(CapturedDefinition {
             kind,
             name,
             bytes: node.byte_range(),

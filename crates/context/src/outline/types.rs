@@ -5,62 +5,47 @@ use crate::lines::Lines;
 /// What is defined in a file, and which names it mentions.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Outline {
-    /// In which language.
     pub language: Language,
-    /// In the order of the file; what is defined inside of something comes after it.
+    /// In file order; nested definitions come after their parent.
     pub definitions: Vec<Definition>,
-    /// Names that are used, in the order of the names, each of them once.
+    /// Referenced names, sorted, without duplicates.
     pub references: Vec<Reference>,
 }
 
-/// Something that is defined.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Definition {
-    /// Its name.
     pub name: String,
-    /// What it is.
     pub kind: SymbolKind,
-    /// All of it, with the comments and attributes right above it.
+    /// All lines, including the comments and attributes right above.
     pub lines: Lines,
     /// The lines that declare it, without its body.
     pub signature: Lines,
-    /// The place in `definitions` of what it is inside of.
+    /// The index of the enclosing definition.
     pub parent: Option<u32>,
 }
 
-/// A name that is used.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Reference {
-    /// The name.
     pub name: String,
-    /// How often.
     pub count: u32,
 }
 
-/// What something is.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 #[repr(u8)]
 pub enum SymbolKind {
-    /// A function.
     Function = 1,
-    /// A function of a type.
     Method = 2,
-    /// A class, a struct, an enum, a union.
     Type = 3,
-    /// An interface, a trait.
     Interface = 4,
-    /// A module, a namespace.
     Module = 5,
-    /// A macro.
     Macro = 6,
     /// A constant, a variable, a field, a member of an enum.
     Value = 7,
-    /// What is said of a type apart from its declaration: an `impl` block. It goes by the name of the type.
+    /// An `impl` block. Its name is that of the type.
     Implementation = 8,
 }
 
 impl SymbolKind {
-    /// Its name, for people.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -92,27 +77,17 @@ impl SymbolKind {
     }
 }
 
-/// A language that is understood.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 #[repr(u8)]
 pub enum Language {
-    /// Rust.
     Rust = 1,
-    /// Python.
     Python = 2,
-    /// JavaScript, with JSX.
     JavaScript = 3,
-    /// TypeScript.
     TypeScript = 4,
-    /// TypeScript with JSX.
     Tsx = 5,
-    /// Go.
     Go = 6,
-    /// C.
     C = 7,
-    /// C++.
     Cpp = 8,
-    /// Java.
     Java = 9,
 }
 
@@ -123,7 +98,6 @@ impl Language {
         Self::ALL.into_iter().find(|language| *language as u8 == number)
     }
 
-    /// All of them.
     pub(crate) const ALL: [Self; 9] = [
         Self::Rust,
         Self::Python,

@@ -1,29 +1,15 @@
 //! Allocate: how much of the time and of the budget each strategy may use.
 
-use std::fmt;
 use std::time::Duration;
 
 use crate::settings::StrategySettings;
 
-/// Allocates time and budget.
-pub(super) trait Allocate: fmt::Debug + Send + Sync {
-    /// How much the strategies with these settings may use of this many tokens and this much time.
-    fn allocate(
-        &self,
-        settings: &[StrategySettings],
-        budget_tokens: usize,
-        left: Option<Duration>,
-    ) -> Allocation;
-}
-
-/// How much each strategy may use.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Allocation {
     /// The time limit of each strategy, in order.
     pub(super) times: Vec<Duration>,
     /// The time limit of all of them together; `None` for no limit.
     pub(super) together: Option<Duration>,
-    /// How many locations each may return.
     pub(super) most_hits: usize,
     /// The token limit of one piece, as long as others want some.
     pub(super) piece_tokens: usize,
@@ -31,10 +17,6 @@ pub(super) struct Allocation {
     /// gets which share of the budget.
     pub(super) weights: Vec<f64>,
 }
-
-/// Every strategy gets what is configured for it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct AsSet;
 
 /// The fraction of the time that is reserved for packing.
 const PACKING_PART: u32 = 10;
@@ -51,24 +33,22 @@ const PIECE_PART: usize = 3;
 /// But a piece may always take this much: less than that tells a reader little.
 const PIECE_TOKENS: usize = 200;
 
-impl Allocate for AsSet {
-    fn allocate(
-        &self,
-        settings: &[StrategySettings],
-        budget_tokens: usize,
-        left: Option<Duration>,
-    ) -> Allocation {
-        let together = left.map(|left| left - (left / PACKING_PART).min(PACKING_MOST));
-        Allocation {
-            times: settings.iter().map(|own| own.timeout).collect(),
-            together,
-            most_hits: (budget_tokens / TOKENS_OF_A_PIECE).clamp(FEWEST_HITS, MOST_HITS),
-            piece_tokens: budget_tokens.div_ceil(PIECE_PART).max(PIECE_TOKENS),
-            weights: settings
-                .iter()
-                .map(|own| f64::from(own.weight_percent) / 100.0)
-                .collect(),
-        }
+/// How much the strategies with these settings may use of this many tokens and this much time.
+pub(super) fn allocate(
+    settings: &[StrategySettings],
+    budget_tokens: usize,
+    left: Option<Duration>,
+) -> Allocation {
+    let together = left.map(|left| left - (left / PACKING_PART).min(PACKING_MOST));
+    Allocation {
+        times: settings.iter().map(|own| own.timeout).collect(),
+        together,
+        most_hits: (budget_tokens / TOKENS_OF_A_PIECE).clamp(FEWEST_HITS, MOST_HITS),
+        piece_tokens: budget_tokens.div_ceil(PIECE_PART).max(PIECE_TOKENS),
+        weights: settings
+            .iter()
+            .map(|own| f64::from(own.weight_percent) / 100.0)
+            .collect(),
     }
 }
 
@@ -76,7 +56,7 @@ impl Allocate for AsSet {
 mod tests {
     use std::time::Duration;
 
-    use super::{Allocate as _, Allocation, AsSet};
+    use super::{Allocation, allocate};
     use crate::settings::StrategySettings;
 
     #[test]
@@ -93,7 +73,7 @@ mod tests {
             (1, Some(0), Some(0), 30, 200),
             (1_000_000, None, None, 100, 333_334),
         ] {
-            let allocation = AsSet.allocate(&settings, budget, left_ms.map(Duration::from_millis));
+            let allocation = allocate(&settings, budget, left_ms.map(Duration::from_millis));
             let expected = Allocation {
                 times: vec![Duration::from_millis(2000), Duration::from_millis(50)],
                 together: together_ms.map(Duration::from_millis),

@@ -1,13 +1,14 @@
 //! Assembles the pieces into an answer, and makes sure that it never exceeds its token budget.
 
+use std::collections::BTreeMap;
+
 use tokenizer::Tokenizer;
 
-use super::order::Order;
 use super::pack::Packed;
 use super::unit::Piece;
 use crate::answer::{Fragment, LeftOut};
+use crate::path::TreePath;
 
-/// The text of an answer and its pieces.
 #[derive(Debug, Default)]
 pub(super) struct Assembled {
     pub(super) fragments: Vec<Fragment>,
@@ -22,12 +23,7 @@ pub(super) struct Assembled {
 const MOST_TRIES: usize = 8;
 
 /// Joins the pieces, in reading order. The worst of them are dropped until the text fits.
-pub(super) fn assemble(
-    packed: Packed,
-    budget_tokens: usize,
-    order: &dyn Order,
-    tokenizer: &Tokenizer,
-) -> Assembled {
+pub(super) fn assemble(packed: Packed, budget_tokens: usize, tokenizer: &Tokenizer) -> Assembled {
     let mut assembled = Assembled {
         left_out: packed.left_out,
         left_out_total: packed.left_out_total,
@@ -36,7 +32,7 @@ pub(super) fn assemble(
     let mut pieces = packed.pieces;
     for _ in 0..MOST_TRIES {
         let mut ordered = pieces.clone();
-        order.order(&mut ordered);
+        order(&mut ordered);
         let mut text: String = ordered.iter().map(|piece| piece.rendered.as_str()).collect();
         text.pop();
         if let Some(tokens) = tokenizer.count_up_to(budget_tokens, &text) {
@@ -52,6 +48,15 @@ pub(super) fn assemble(
     }
     assembled.left_out_total += pieces.len();
     assembled
+}
+
+/// The file with the best piece first, and the pieces of a file together, ordered by line.
+fn order(pieces: &mut [Piece]) {
+    let mut best: BTreeMap<TreePath, usize> = BTreeMap::new();
+    for (place, piece) in pieces.iter().enumerate() {
+        best.entry(piece.unit.source.path.clone()).or_insert(place);
+    }
+    pieces.sort_by_key(|piece| (best.get(&piece.unit.source.path).copied(), piece.form.lines));
 }
 
 fn fragment(piece: Piece) -> Fragment {
@@ -82,7 +87,6 @@ mod tests {
 
     use tokenizer::{Tokenizer, TokenizerName};
 
-    use super::super::order::BestFileFirst;
     use super::super::pack::Packed;
     use super::super::source::Source;
     use super::super::unit::{Form, Piece, Shape, Shown, Unit};
@@ -136,7 +140,7 @@ mod tests {
                 left_out: Vec::new(),
                 left_out_total: 0,
             };
-            let assembled = assemble(packed, budget, &BestFileFirst, tokenizer);
+            let assembled = assemble(packed, budget, tokenizer);
             let found = (
                 assembled.text.as_str(),
                 assembled.left_out.len(),

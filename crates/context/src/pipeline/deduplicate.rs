@@ -1,23 +1,16 @@
 //! Deduplicate: turns the locations of all strategies into pieces of files that don't overlap.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 
 use super::source::{Source, Sources};
-use super::unit::{Found, Shape, Unit};
+use super::unit::{Shape, Unit, UnitSource};
 use super::widen::widen;
 use crate::answer::Depth;
 use crate::executor::Ran;
 use crate::lines::Lines;
 use crate::path::TreePath;
 use crate::strategy::Hit;
-
-/// Turns hits into units.
-pub(super) trait Deduplicate: fmt::Debug + Send + Sync {
-    /// The units, ordered by path and line. The same hits give the same units, whichever came first.
-    fn deduplicate(&self, ran: &[Ran], sources: &mut Sources<'_>) -> Deduplicated;
-}
 
 /// The units, and how much wasn't looked at.
 #[derive(Debug)]
@@ -27,49 +20,45 @@ pub(super) struct Deduplicated {
     pub(super) beyond: usize,
 }
 
-/// A hit is widened to its enclosing definition. Overlapping ones become one unit.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ByDefinition;
-
 /// How many hits are processed, the best of each strategy first. At most this many files are read; no budget has
 /// room for more useful pieces.
 const MOST_HITS: usize = 400;
 /// Windows with no more lines than this between them become one.
 const GAP_LINES: u32 = 3;
 
-impl Deduplicate for ByDefinition {
-    fn deduplicate(&self, ran: &[Ran], sources: &mut Sources<'_>) -> Deduplicated {
-        let (hits, mut beyond) = interleaved(ran);
-        // Files are read in the order of their best hit, so that the best are within the limits.
-        let mut order: Vec<&TreePath> = Vec::new();
-        let mut by_path: BTreeMap<&TreePath, Vec<&Hit>> = BTreeMap::new();
-        for (_, hit) in &hits {
-            let of_path = by_path.entry(&hit.path).or_insert_with(|| {
-                order.push(&hit.path);
-                Vec::new()
-            });
-            of_path.push(hit);
+/// Widens each hit to its enclosing definition; overlapping ones become one unit. The units are ordered by path and line. The
+/// same hits give the same units, whichever came first.
+pub(super) fn deduplicate(ran: &[Ran], sources: &mut Sources<'_>) -> Deduplicated {
+    let (hits, mut beyond) = interleaved(ran);
+    // Files are read in the order of their best hit, so that the best are within the limits.
+    let mut order: Vec<&TreePath> = Vec::new();
+    let mut by_path: BTreeMap<&TreePath, Vec<&Hit>> = BTreeMap::new();
+    for (_, hit) in &hits {
+        let of_path = by_path.entry(&hit.path).or_insert_with(|| {
+            order.push(&hit.path);
+            Vec::new()
+        });
+        of_path.push(hit);
+    }
+    let mut units: BTreeMap<&TreePath, Vec<Unit>> = BTreeMap::new();
+    for path in order {
+        let hits = &by_path[path];
+        if !units.is_empty() && !sources.has_time() {
+            beyond += hits.len();
+            continue;
         }
-        let mut units: BTreeMap<&TreePath, Vec<Unit>> = BTreeMap::new();
-        for path in order {
-            let hits = &by_path[path];
-            if !units.is_empty() && !sources.has_time() {
-                beyond += hits.len();
-                continue;
-            }
-            let lines: Vec<Lines> = hits.iter().filter_map(|hit| hit.lines).collect();
-            if let Some(source) = sources.read(path, &lines) {
-                units.insert(path, of_file(&source, hits));
-            }
+        let lines: Vec<Lines> = hits.iter().filter_map(|hit| hit.lines).collect();
+        if let Some(source) = sources.read(path, &lines) {
+            units.insert(path, of_file(&source, hits));
         }
-        for (strategy, ran) in ran.iter().enumerate() {
-            let own = hits.iter().filter(|(of, _)| *of == strategy).map(|(_, hit)| *hit);
-            rank(strategy, own, ran.hits.len(), &mut units);
-        }
-        Deduplicated {
-            units: units.into_values().flatten().collect(),
-            beyond,
-        }
+    }
+    for (strategy, ran) in ran.iter().enumerate() {
+        let own = hits.iter().filter(|(of, _)| *of == strategy).map(|(_, hit)| *hit);
+        rank(strategy, own, ran.hits.len(), &mut units);
+    }
+    Deduplicated {
+        units: units.into_values().flatten().collect(),
+        beyond,
     }
 }
 
@@ -130,7 +119,6 @@ fn of_file(source: &Arc<Source>, hits: &[&Hit]) -> Vec<Unit> {
     merged
 }
 
-/// Whether a unit and the next one are shown as one.
 fn belongs(one: &Unit, next: &Unit) -> bool {
     let are_windows = (one.shape, next.shape) == (Shape::Window, Shape::Window);
     let gap = if are_windows { GAP_LINES } else { 0 };
@@ -180,7 +168,7 @@ fn rank<'a>(
                 continue;
             }
             is_new = true;
-            unit.found.push(Found {
+            unit.found.push(UnitSource {
                 strategy,
                 rank,
                 why: hit.why.clone(),

@@ -1,22 +1,10 @@
 //! Resolve depth: the forms in which a unit can be shown, from the whole body down to its name.
 
-use std::fmt;
-
 use super::source::Source;
 use super::unit::{Form, Shape, Shown, Unit};
 use crate::answer::Depth;
 use crate::lines::Lines;
 use crate::outline::{Definition, SymbolKind};
-
-/// Determines how a unit can be shown.
-pub(super) trait ResolveDepth: fmt::Debug + Send + Sync {
-    /// The forms, fullest first. There may be none.
-    fn forms(&self, unit: &Unit) -> Vec<Form>;
-}
-
-/// Body, a part of the body, signature, name.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct BodyToName;
 
 /// A longer body is shown from the hit on, with this many lines.
 const LONG_LINES: u32 = 100;
@@ -33,20 +21,19 @@ const FILE_NAMES: usize = 30;
 /// How many lines are shown of a file that defines nothing.
 const HEAD_LINES: u32 = 20;
 
-impl ResolveDepth for BodyToName {
-    fn forms(&self, unit: &Unit) -> Vec<Form> {
-        let mut forms = match unit.shape {
-            Shape::Definition(place) => match unit.source.definition(place) {
-                Some(definition) => of_definition(unit, definition),
-                None => of_window(unit),
-            },
-            Shape::Window => of_window(unit),
-            Shape::File => of_file(&unit.source, unit.lines),
-        };
-        // A short body is the same at every size, and may be nothing but its signature.
-        forms.dedup_by(|next, before| next.shown == before.shown);
-        forms
-    }
+/// The forms in which a unit can be shown, fullest first. There may be none.
+pub(super) fn forms(unit: &Unit) -> Vec<Form> {
+    let mut forms = match unit.shape {
+        Shape::Definition(place) => match unit.source.definition(place) {
+            Some(definition) => of_definition(unit, definition),
+            None => of_window(unit),
+        },
+        Shape::Window => of_window(unit),
+        Shape::File => of_file(&unit.source, unit.lines),
+    };
+    // A short body is the same at every size, and may be nothing but its signature.
+    forms.dedup_by(|next, before| next.shown == before.shown);
+    forms
 }
 
 fn of_definition(unit: &Unit, definition: &Definition) -> Vec<Form> {
@@ -103,7 +90,6 @@ fn clip(lines: Lines, hit: Option<Lines>, most: u32) -> Lines {
     Lines::new(first, end_of(first)).unwrap_or(lines)
 }
 
-/// The lines that are in both.
 fn within(lines: Lines, others: Lines) -> Option<Lines> {
     Lines::new(lines.first().max(others.first()), lines.last().min(others.last()))
 }

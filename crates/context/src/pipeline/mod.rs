@@ -9,11 +9,11 @@
 //! | resolve depth | determines how a piece can be shown | `depth.rs` |
 //! | score | merges the ranks of several lists | `score.rs` |
 //! | pack | fills the budget | `pack.rs` |
-//! | order | determines the reading order | `order.rs` |
-//! | preamble | tells where each piece is from | `preamble.rs` |
+//! | order | determines the reading order | `assemble.rs` |
+//! | preamble | tells where each piece is from | `pack.rs` |
 //!
-//! Each is a trait with one default; [`Steps`](steps::Steps) chooses and wires them. The steps after execute only
-//! read files: their result depends only on the tree and the locations, whichever strategy was first.
+//! [`Pipeline`] runs them in this order. The steps after execute only read files: their result depends only on the tree and
+//! the locations, whichever strategy was first.
 //!
 //! **Guarantees:** an answer never exceeds its token budget, its pieces don't overlap, and it reports the outcome
 //! of every strategy. With a budget of zero nothing is searched, and all strategies are reported as left out.
@@ -22,14 +22,11 @@ mod allocate;
 mod assemble;
 mod deduplicate;
 mod depth;
-mod order;
 mod pack;
-mod preamble;
 mod run;
 mod score;
 mod select;
 mod source;
-mod steps;
 mod unit;
 mod widen;
 

@@ -1,49 +1,29 @@
 //! Pack: fills the budget.
 
-use std::fmt;
-
 use kernel::Deadline;
 use tokenizer::Tokenizer;
 
-use super::depth::ResolveDepth;
-use super::preamble::Preamble;
+use super::depth::forms as forms_of;
 use super::unit::{Form, Piece, Unit};
-use crate::answer::LeftOut;
+use crate::answer::{Depth, LeftOut};
 
-/// Decides what is shown.
-pub(super) trait Pack: fmt::Debug + Send + Sync {
-    /// What is shown of the units, which come best first; so do the pieces. All of them together stay within the
-    /// budget.
-    fn pack(&self, units: Vec<Unit>, room: &Room<'_>) -> Packed;
-}
-
-/// What packing needs.
 #[derive(Debug)]
 pub(super) struct Room<'a> {
-    /// The token budget.
     pub(super) tokens: usize,
     /// The token limit of one piece, as long as others want some.
     pub(super) piece_tokens: usize,
     /// When it passes, the rest is left out, except for the first piece: an answer that is a little late is
     /// better than none.
     pub(super) deadline: &'a Deadline,
-    pub(super) depth: &'a dyn ResolveDepth,
-    pub(super) preamble: &'a dyn Preamble,
     pub(super) tokenizer: &'a Tokenizer,
 }
 
-/// What is shown, and what isn't.
 #[derive(Debug)]
 pub(super) struct Packed {
     pub(super) pieces: Vec<Piece>,
-    /// The best of what isn't shown.
     pub(super) left_out: Vec<LeftOut>,
     pub(super) left_out_total: usize,
 }
-
-/// Best first, each as full as fits; the rest of the budget is used to show the best of them more fully.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct BestFirst;
 
 /// The fewest tokens of a piece: a heading and a word.
 const SMALLEST_PIECE_TOKENS: usize = 6;
@@ -53,49 +33,49 @@ const MOST_MISSES: usize = 24;
 /// How many left-out results are listed. For more, ask for a larger budget.
 const MOST_LEFT_OUT: usize = 20;
 
-impl Pack for BestFirst {
-    fn pack(&self, units: Vec<Unit>, room: &Room<'_>) -> Packed {
-        let mut left = room.tokens;
-        let mut pieces: Vec<(Piece, usize)> = Vec::new();
-        let mut left_out = Vec::new();
-        let mut left_out_total = 0;
-        let mut misses = 0;
-        for unit in units {
-            let is_late = !pieces.is_empty() && room.deadline.has_passed();
-            if misses == MOST_MISSES || is_late {
-                left_out_total += 1;
-                continue;
-            }
-            let forms = room.depth.forms(&unit);
-            if let Some((piece, place)) = room.fullest(&unit, &forms, left) {
-                left -= piece.tokens;
-                pieces.push((piece, place));
-                misses = 0;
-            } else if let Some(form) = forms.first() {
-                if left_out.len() < MOST_LEFT_OUT {
-                    left_out.push(room.left_out(&unit, form));
-                }
-                left_out_total += 1;
-                misses += 1;
-            }
+/// What is shown of the units, which come best first; so do the pieces. Each is as full as fits, and the rest of the budget
+/// is used to show the best of them more fully. All of them together stay within the budget.
+pub(super) fn pack(units: Vec<Unit>, room: &Room<'_>) -> Packed {
+    let mut left = room.tokens;
+    let mut pieces: Vec<(Piece, usize)> = Vec::new();
+    let mut left_out = Vec::new();
+    let mut left_out_total = 0;
+    let mut misses = 0;
+    for unit in units {
+        let is_late = !pieces.is_empty() && room.deadline.has_passed();
+        if misses == MOST_MISSES || is_late {
+            left_out_total += 1;
+            continue;
         }
-        for (piece, place) in pieces.iter_mut().filter(|(_, place)| *place > 0) {
-            if room.deadline.has_passed() {
-                break;
+        let forms = forms_of(&unit);
+        if let Some((piece, place)) = room.fullest(&unit, &forms, left) {
+            left -= piece.tokens;
+            pieces.push((piece, place));
+            misses = 0;
+        } else if let Some(form) = forms.first() {
+            if left_out.len() < MOST_LEFT_OUT {
+                left_out.push(room.left_out(&unit, form));
             }
-            let forms = room.depth.forms(&piece.unit);
-            let most = left + piece.tokens;
-            let mut fuller = forms.iter().take(*place);
-            if let Some(fuller) = fuller.find_map(|form| room.piece(&piece.unit, form, most)) {
-                left = most - fuller.tokens;
-                *piece = fuller;
-            }
+            left_out_total += 1;
+            misses += 1;
         }
-        Packed {
-            pieces: pieces.into_iter().map(|(piece, _)| piece).collect(),
-            left_out,
-            left_out_total,
+    }
+    for (piece, place) in pieces.iter_mut().filter(|(_, place)| *place > 0) {
+        if room.deadline.has_passed() {
+            break;
         }
+        let forms = forms_of(&piece.unit);
+        let most = left + piece.tokens;
+        let mut fuller = forms.iter().take(*place);
+        if let Some(fuller) = fuller.find_map(|form| room.piece(&piece.unit, form, most)) {
+            left = most - fuller.tokens;
+            *piece = fuller;
+        }
+    }
+    Packed {
+        pieces: pieces.into_iter().map(|(piece, _)| piece).collect(),
+        left_out,
+        left_out_total,
     }
 }
 
@@ -115,7 +95,7 @@ impl Room<'_> {
     /// A unit in this form, if it has at most this many tokens.
     fn piece(&self, unit: &Unit, form: &Form, most: usize) -> Option<Piece> {
         let text = form.text(&unit.source);
-        let rendered = self.preamble.render(unit, form, &text);
+        let rendered = render(unit, form, &text);
         let tokens = self.tokenizer.count_up_to(most, &rendered)?;
         Some(Piece {
             unit: unit.clone(),
@@ -128,13 +108,26 @@ impl Room<'_> {
 
     fn left_out(&self, unit: &Unit, form: &Form) -> LeftOut {
         let text = form.text(&unit.source);
-        let rendered = self.preamble.render(unit, form, &text);
+        let rendered = render(unit, form, &text);
         LeftOut {
             path: unit.source.path.clone(),
             lines: form.lines,
             score: unit.score,
             tokens: self.tokenizer.count(&rendered),
         }
+    }
+}
+
+/// A piece as a model gets it: a heading that tells where it is from, such as
+/// `## src/config.rs:12-40 (function parse_config)`, its text, and an empty line.
+///
+/// Tokenizers never merge the end of a line with a `#`. So a piece has as many tokens among others as alone.
+fn render(unit: &Unit, form: &Form, text: &str) -> String {
+    let place = format!("## {}:{}", unit.source.path, form.lines);
+    match unit.symbol() {
+        // The name is all that is shown, and needn't be there twice.
+        Some(symbol) if form.depth != Depth::Name => format!("{place} ({symbol})\n{text}\n\n"),
+        _ => format!("{place}\n{text}\n\n"),
     }
 }
 
@@ -146,11 +139,9 @@ mod tests {
     use kernel::{Clock, Deadline, ManualClock};
     use tokenizer::{Tokenizer, TokenizerName};
 
-    use super::super::depth::BodyToName;
-    use super::super::preamble::Heading;
     use super::super::source::Source;
     use super::super::unit::{Shape, Unit};
-    use super::{BestFirst, Pack as _, Room};
+    use super::{Room, pack};
     use crate::answer::Depth;
     use crate::lines::Lines;
     use crate::path::TreePath;
@@ -182,11 +173,9 @@ mod tests {
                 tokens: 1000,
                 piece_tokens: 500,
                 deadline: &deadline,
-                depth: &BodyToName,
-                preamble: &Heading,
                 tokenizer,
             };
-            let packed = BestFirst.pack(["a", "b", "c"].map(unit).into(), &room);
+            let packed = pack(["a", "b", "c"].map(unit).into(), &room);
             assert_eq!((packed.pieces.len(), packed.left_out_total), (shown, left_out));
         }
     }

@@ -6,15 +6,19 @@ use std::time::Duration;
 use kernel::{CancellationToken, Deadline, Scope};
 use tokenizer::Tokenizer;
 
-use super::assemble::Assembled;
-use super::select::settings_of;
-use super::steps::{Findings, Steps};
-use crate::answer::{Answer, Outcome, StrategyReport};
-use crate::executor::{CancelOnDrop, Execute, Ran};
+use super::allocate::allocate;
+use super::assemble::{Assembled, assemble};
+use super::deduplicate::deduplicate;
+use super::pack::{Room, pack};
+use super::score::score;
+use super::select::{select, settings_of};
+use super::source::Sources;
+use crate::answer::{Answer, StrategyOutcome, StrategyReport};
+use crate::executor::{CancelOnDrop, ParallelStrategyExecutor, Ran};
 use crate::query::Query;
 use crate::request::{ContextError, Request};
 use crate::settings::ContextSettings;
-use crate::strategy::{Ask, Ground, Strategy};
+use crate::strategy::{Ask, SearchTree, Strategy, StrategyName};
 
 /// The steps, wired together: select, allocate, execute, deduplicate, resolve depth, score, pack, order,
 /// preamble. Many questions may run at once.
@@ -22,8 +26,7 @@ use crate::strategy::{Ask, Ground, Strategy};
 pub struct Pipeline {
     settings: ContextSettings,
     strategies: Vec<Arc<dyn Strategy>>,
-    executor: Box<dyn Execute>,
-    steps: Arc<Steps>,
+    executor: ParallelStrategyExecutor,
 }
 
 impl Pipeline {
@@ -32,17 +35,15 @@ impl Pipeline {
     pub fn new(
         settings: ContextSettings,
         strategies: Vec<Arc<dyn Strategy>>,
-        executor: impl Execute + 'static,
+        executor: ParallelStrategyExecutor,
     ) -> Self {
         Self {
             settings,
             strategies,
-            executor: Box::new(executor),
-            steps: Arc::default(),
+            executor,
         }
     }
 
-    /// The strategies, in order.
     #[must_use]
     pub fn strategies(&self) -> &[Arc<dyn Strategy>] {
         &self.strategies
@@ -56,7 +57,7 @@ impl Pipeline {
     pub async fn answer(
         &self,
         request: &Request,
-        ground: Ground,
+        searched: SearchTree,
         tokenizer: &'static Tokenizer,
         deadline: &Deadline,
         scope: &Scope,
@@ -64,10 +65,7 @@ impl Pipeline {
         let clock = Arc::clone(self.executor.clock());
         let begun = clock.now();
         let took = || clock.now().saturating_duration_since(begun);
-        let mut selected = self
-            .steps
-            .select
-            .select(request, &self.settings, &self.strategies)?;
+        let mut selected = select(request, &self.settings, &self.strategies)?;
         if request.budget_tokens == 0 {
             selected.clear();
         }
@@ -77,11 +75,11 @@ impl Pipeline {
         let set = |place: &usize| settings_of(&self.settings, &self.strategies[*place].name());
         let set: Vec<_> = selected.iter().map(set).collect();
         let budget = request.budget_tokens;
-        let allocation = self.steps.allocate.allocate(&set, budget, deadline.remaining());
+        let allocation = allocate(&set, budget, deadline.remaining());
         let ask = Arc::new(Ask {
             query: Query::parse(&request.query),
             focus: request.focus.clone(),
-            ground: ground.clone(),
+            searched: searched.clone(),
             most_hits: allocation.most_hits,
         });
         let asked = selected.iter().map(|place| Arc::clone(&self.strategies[*place]));
@@ -89,33 +87,29 @@ impl Pipeline {
         let together = allocation
             .together
             .map_or_else(Deadline::never, |time| Deadline::after(&clock, time));
-        let ran = self.executor.execute(&ask, &asked, &together, scope).await;
+        let ran = self.executor.run(&ask, &asked, &together, scope).await;
         if scope.is_cancelled() {
             return Err(ContextError::Cancelled);
         }
         let findings = Findings {
             ran,
             weights: allocation.weights,
-            ground,
+            searched,
             tokenizer,
             budget_tokens: budget,
             piece_tokens: allocation.piece_tokens,
             deadline: deadline.clone(),
         };
-        let (ran, assembled) = self.assemble(findings, scope).await?;
+        let (ran, assembled) = Self::assemble(findings, scope).await?;
         Ok(self.answer_of(request, &selected, ran, assembled, took()))
     }
 
     /// Assembles the answer on a thread, which ends soon if nobody waits for it anymore.
-    async fn assemble(
-        &self,
-        findings: Findings,
-        scope: &Scope,
-    ) -> Result<(Vec<Ran>, Assembled), ContextError> {
+    async fn assemble(findings: Findings, scope: &Scope) -> Result<(Vec<Ran>, Assembled), ContextError> {
         let question = CancelOnDrop(CancellationToken::new());
-        let (steps, stop) = (Arc::clone(&self.steps), question.0.scope());
+        let stop = question.0.scope();
         let work = tokio::task::spawn_blocking(move || {
-            let assembled = steps.assemble(&findings, &stop)?;
+            let assembled = assemble_findings(&findings, &stop)?;
             Some((findings.ran, assembled))
         });
         tokio::select! {
@@ -141,7 +135,7 @@ impl Pipeline {
             .iter()
             .map(|strategy| StrategyReport {
                 strategy: strategy.name(),
-                outcome: Outcome::LeftOut,
+                outcome: StrategyOutcome::LeftOut,
                 took: Duration::ZERO,
             })
             .collect();
@@ -160,4 +154,40 @@ impl Pipeline {
             took,
         }
     }
+}
+
+/// What the strategies have found, and the limits of the answer.
+#[derive(Debug)]
+struct Findings {
+    ran: Vec<Ran>,
+    weights: Vec<f64>,
+    searched: SearchTree,
+    tokenizer: &'static Tokenizer,
+    budget_tokens: usize,
+    /// The token limit of one piece, as long as others want some.
+    piece_tokens: usize,
+    deadline: Deadline,
+}
+
+/// Assembles an answer from the findings. It reads files, so it blocks. `None` if the scope is cancelled.
+fn assemble_findings(findings: &Findings, scope: &Scope) -> Option<Assembled> {
+    let mut sources = Sources::new(&findings.searched, &findings.deadline, scope);
+    let found = deduplicate(&findings.ran, &mut sources);
+    if scope.is_cancelled() {
+        return None;
+    }
+    let mut units = found.units;
+    let names = findings.ran.iter().map(|ran| ran.strategy.clone());
+    let weights = findings.weights.iter().copied();
+    let strategies: Vec<(StrategyName, f64)> = names.zip(weights).collect();
+    score(&mut units, &strategies);
+    let room = Room {
+        tokens: findings.budget_tokens,
+        piece_tokens: findings.piece_tokens,
+        deadline: &findings.deadline,
+        tokenizer: findings.tokenizer,
+    };
+    let mut packed = pack(units, &room);
+    packed.left_out_total += found.beyond;
+    Some(assemble(packed, findings.budget_tokens, findings.tokenizer))
 }

@@ -1,57 +1,37 @@
 //! Select: chooses the strategies.
 
-use std::fmt;
 use std::sync::Arc;
 
 use crate::request::{ContextError, Request};
 use crate::settings::{CommandSettings, ContextSettings, StrategySettings};
 use crate::strategy::{Strategy, StrategyName};
 
-/// Chooses the strategies.
-pub(super) trait Select: fmt::Debug + Send + Sync {
-    /// The indexes of the chosen strategies, in order.
-    ///
-    /// # Errors
-    /// The request names an unknown strategy.
-    fn select(
-        &self,
-        request: &Request,
-        settings: &ContextSettings,
-        strategies: &[Arc<dyn Strategy>],
-    ) -> Result<Vec<usize>, ContextError>;
-}
-
-/// Those that the request names, or else those that are enabled, without those that it excludes.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ByName;
-
-impl Select for ByName {
-    fn select(
-        &self,
-        request: &Request,
-        settings: &ContextSettings,
-        strategies: &[Arc<dyn Strategy>],
-    ) -> Result<Vec<usize>, ContextError> {
-        let names: Vec<StrategyName> = strategies.iter().map(|strategy| strategy.name()).collect();
-        let mut named = request.only.iter().chain(&request.without);
-        if let Some(unknown) = named.find(|name| !names.contains(name)) {
-            let known: Vec<&str> = names.iter().map(StrategyName::as_str).collect();
-            return Err(ContextError::NoSuchStrategy {
-                name: unknown.to_string(),
-                known: known.join(", "),
-            });
-        }
-        let is_wanted = |name: &StrategyName| {
-            let is_asked = if request.only.is_empty() {
-                settings_of(settings, name).enabled
-            } else {
-                request.only.contains(name)
-            };
-            is_asked && !request.without.contains(name)
-        };
-        let wanted = names.iter().enumerate().filter(|(_, name)| is_wanted(name));
-        Ok(wanted.map(|(place, _)| place).collect())
+/// The indexes of the chosen strategies, in order: those that the request names, or else those that are enabled, without
+/// those that it excludes. Fails if the request names an unknown strategy.
+pub(super) fn select(
+    request: &Request,
+    settings: &ContextSettings,
+    strategies: &[Arc<dyn Strategy>],
+) -> Result<Vec<usize>, ContextError> {
+    let names: Vec<StrategyName> = strategies.iter().map(|strategy| strategy.name()).collect();
+    let mut named = request.only.iter().chain(&request.without);
+    if let Some(unknown) = named.find(|name| !names.contains(name)) {
+        let known: Vec<&str> = names.iter().map(StrategyName::as_str).collect();
+        return Err(ContextError::NoSuchStrategy {
+            name: unknown.to_string(),
+            known: known.join(", "),
+        });
     }
+    let is_wanted = |name: &StrategyName| {
+        let is_asked = if request.only.is_empty() {
+            settings_of(settings, name).enabled
+        } else {
+            request.only.contains(name)
+        };
+        is_asked && !request.without.contains(name)
+    };
+    let wanted = names.iter().enumerate().filter(|(_, name)| is_wanted(name));
+    Ok(wanted.map(|(place, _)| place).collect())
 }
 
 /// The settings of a strategy: by its name, by its command, or the default.

@@ -7,7 +7,7 @@ use kernel::{Deadline, Scope};
 use crate::lines::Lines;
 use crate::outline::{Definition, Outline, outline};
 use crate::path::TreePath;
-use crate::strategy::Ground;
+use crate::strategy::SearchTree;
 use crate::view::FileText;
 
 /// How many bytes are read for one answer. Files with hundreds of locations have a few megabytes in total; beyond
@@ -20,13 +20,11 @@ const PARSE_LIMIT_BYTES: usize = 2 * 1024 * 1024;
 /// Longer lines are cut. They are data or generated, and one of them could fill a whole answer.
 const LINE_LIMIT_BYTES: usize = 1000;
 
-/// A file in its current state.
 #[derive(Debug)]
 pub(super) struct Source {
     pub(super) path: TreePath,
     pub(super) outline: Option<Outline>,
     text: FileText,
-    /// Where each line begins.
     starts: Vec<usize>,
 }
 
@@ -50,7 +48,6 @@ impl Source {
         Lines::new(1, u32::try_from(self.starts.len()).unwrap_or(u32::MAX))
     }
 
-    /// The part of the lines that exists.
     pub(super) fn clamp(&self, lines: Lines) -> Option<Lines> {
         let last = self.all()?.last();
         Lines::new(lines.first(), lines.last().min(last))
@@ -87,7 +84,6 @@ impl Source {
         }
     }
 
-    /// The definition at an index of the outline.
     pub(super) fn definition(&self, place: usize) -> Option<&Definition> {
         self.outline.as_ref()?.definitions.get(place)
     }
@@ -106,10 +102,9 @@ impl Source {
     }
 }
 
-/// Reads files for one answer.
 #[derive(Debug)]
 pub(super) struct Sources<'a> {
-    ground: &'a Ground,
+    searched: &'a SearchTree,
     deadline: &'a Deadline,
     scope: &'a Scope,
     read_left: usize,
@@ -117,9 +112,9 @@ pub(super) struct Sources<'a> {
 }
 
 impl<'a> Sources<'a> {
-    pub(super) fn new(ground: &'a Ground, deadline: &'a Deadline, scope: &'a Scope) -> Self {
+    pub(super) fn new(searched: &'a SearchTree, deadline: &'a Deadline, scope: &'a Scope) -> Self {
         Self {
-            ground,
+            searched,
             deadline,
             scope,
             read_left: READ_LIMIT_BYTES,
@@ -127,14 +122,13 @@ impl<'a> Sources<'a> {
         }
     }
 
-    /// Whether there is time for more.
     pub(super) fn has_time(&self) -> bool {
         !self.deadline.has_passed() && !self.scope.is_cancelled()
     }
 
     /// Reads a file with these hits. `None` if it has no text to show, or too much was already read.
     pub(super) fn read(&mut self, path: &TreePath, hits: &[Lines]) -> Option<Arc<Source>> {
-        let text = self.ground.view.read(path).ok()?;
+        let text = self.searched.view.read(path).ok()?;
         self.read_left = self.read_left.checked_sub(text.len())?;
         let mut source = Source::new(path.clone(), text, None);
         let known = self.known(path).filter(|known| source.fits(known, hits));
@@ -142,10 +136,9 @@ impl<'a> Sources<'a> {
         Some(Arc::new(source))
     }
 
-    /// What the index has about a file.
     fn known(&self, path: &TreePath) -> Option<Outline> {
-        let index = self.ground.index.as_ref()?;
-        if self.ground.beside_index.binary_search(path).is_ok() {
+        let index = self.searched.index.as_ref()?;
+        if self.searched.beside_index.binary_search(path).is_ok() {
             return None;
         }
         index.outline(index.file(path)?).ok()?

@@ -10,42 +10,33 @@ use crate::lines::Lines;
 /// A piece of a file that may be shown. Those of one file don't overlap.
 #[derive(Clone, Debug)]
 pub(super) struct Unit {
-    /// The file.
     pub(super) source: Arc<Source>,
-    /// The lines.
     pub(super) lines: Lines,
-    /// What it is.
     pub(super) shape: Shape,
     /// How much of it should be shown at most.
     pub(super) depth: Depth,
-    /// The hits in it, best first.
     pub(super) hits: Vec<Lines>,
     /// Which strategies found it, in order, each once.
-    pub(super) found: Vec<Found>,
+    pub(super) found: Vec<UnitSource>,
     /// How well it fits, and why; see `score.rs`.
     pub(super) score: f64,
     pub(super) parts: Vec<ScorePart>,
 }
 
-/// What a unit is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Shape {
     /// A definition: its index in the outline.
     Definition(usize),
-    /// Lines that aren't a definition.
     Window,
-    /// The whole file.
     File,
 }
 
-/// A strategy's ranking of a unit.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) struct Found {
+pub(super) struct UnitSource {
     /// The index of the strategy among those that ran.
     pub(super) strategy: usize,
     /// The rank in that strategy's list, from 1.
     pub(super) rank: usize,
-    /// Why, in words.
     pub(super) why: String,
 }
 
@@ -66,23 +57,16 @@ impl Unit {
     }
 }
 
-/// One form of a unit.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Form {
-    /// How much of the lines is shown.
     pub(super) depth: Depth,
-    /// The lines that it represents.
     pub(super) lines: Lines,
-    /// What is shown.
     pub(super) shown: Shown,
 }
 
-/// What is shown of a unit.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum Shown {
-    /// These lines, in order.
     Lines(Vec<Lines>),
-    /// Names.
     Names(String),
 }
 
@@ -109,6 +93,5 @@ pub(super) struct Piece {
     pub(super) text: String,
     /// As a model gets it: the line that tells where it is from, the text, and an empty line.
     pub(super) rendered: String,
-    /// Its tokens.
     pub(super) tokens: usize,
 }

@@ -107,7 +107,6 @@ fn window(definitions: &[Definition], all: Lines, hit: Lines) -> Lines {
     Lines::new(first, last).unwrap_or(hit)
 }
 
-/// Whether functions in it are its own.
 pub(super) fn is_type(definition: &Definition) -> bool {
     use SymbolKind::{Implementation, Interface, Type};
     matches!(definition.kind, Type | Interface | Implementation)

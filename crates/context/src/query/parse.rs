@@ -7,17 +7,16 @@ use super::shape::{is_inside, shape_of};
 use super::types::{Term, TermKind};
 use super::words::is_stop_word;
 
-/// The most terms of a question. A question has a handful; what comes after so many is a text that was pasted, and says
-/// little more.
+/// The most terms of a question. A question has a handful; the rest of a pasted text says little more.
 const TERM_LIMIT: usize = 32;
-/// The longest term. No name is longer, and a longer quotation is found by its beginning.
+/// The longest term. A longer quotation is found by its beginning.
 const TERM_LIMIT_BYTES: usize = 128;
 /// The most words that are put together into names.
 const RAW_WORD_LIMIT: usize = 64;
-/// Segments of a name that are the same in all code.
+/// Segments of a name that carry no information.
 const EMPTY_SEGMENTS: &[&str] = &["crate", "self", "Self", "std", "super", "this"];
 
-/// The terms of a question, the most telling kind first, and within a kind as they stand there.
+/// The terms of a question, the most specific kind first, and within a kind in order.
 pub(super) fn terms_of(text: &str) -> Vec<Term> {
     let mut found = ParsedTerms::default();
     let mut rest = text;
@@ -30,8 +29,8 @@ pub(super) fn terms_of(text: &str) -> Vec<Term> {
     found.into_terms()
 }
 
-/// Words of a question that stand side by side, in small letters, also those that say nothing: a name may be made of them
-/// (`is empty` of `is_empty`). A name, a path, or a mark at the end of a word parts them.
+/// Adjacent words of a question, in lower case, including stop words: a name may be made of them (`is empty` of
+/// `is_empty`). Names, paths and punctuation separate them.
 pub(crate) fn word_runs(text: &str) -> Vec<Vec<String>> {
     let mut runs = vec![Vec::new()];
     for chunk in text.split_whitespace().take(RAW_WORD_LIMIT) {
@@ -55,7 +54,7 @@ pub(crate) fn word_runs(text: &str) -> Vec<Vec<String>> {
 #[derive(Default)]
 struct ParsedTerms {
     terms: Vec<Term>,
-    /// Those that say nothing; used if there are no others.
+    /// Stop words; used if there are no other words.
     empty: Vec<Term>,
 }
 
@@ -97,7 +96,7 @@ impl ParsedTerms {
         }
     }
 
-    /// Takes in a text that is between quotes. One name alone is a name: many people write them so.
+    /// Adds a quoted text. A single name counts as a name, because many people quote names.
     fn quoted(&mut self, text: &str) {
         let text = text.trim();
         let name = text.trim_end_matches("()");
@@ -146,7 +145,7 @@ impl ParsedTerms {
     }
 }
 
-/// What is before the first quotation, in it and after it. A quote that is not closed, and an apostrophe, is none.
+/// Splits a text before, in and after its first quotation. An unclosed quote or an apostrophe doesn't count.
 fn split_quoted(text: &str) -> Option<(&str, &str, &str)> {
     for (at, open) in text.char_indices() {
         let close = match open {

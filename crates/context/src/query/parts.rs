@@ -1,7 +1,7 @@
 //! The words that a name is made of.
 
-/// The words that a name is made of, in small letters and in their order: `HTTPServer` is `http` and `server`, `utf8_lossy`
-/// is `utf8` and `lossy`. A digit belongs to the letters around it, as people write `utf8` and `sha256` in one piece.
+/// The words of a name, in lower case and in order: `HTTPServer` is `http` and `server`, `utf8_lossy` is `utf8` and
+/// `lossy`. A digit belongs to the letters around it.
 pub(crate) fn parts_of(name: &str) -> Vec<String> {
     let mut parts = Vec::new();
     for piece in name.split(|letter: char| !letter.is_alphanumeric()) {
@@ -26,8 +26,8 @@ pub(crate) fn parts_of(name: &str) -> Vec<String> {
     parts
 }
 
-/// Whether the last of several capitals is the first letter of a new word, from what comes after it. In `HTTPServer` it is;
-/// in `URLs` the `s` is only a plural.
+/// Whether the last of several capitals begins a new word. In `HTTPServer` it does; in `URLs` the `s` is only a
+/// plural.
 fn begins_a_word(after: Option<char>, rest: &std::iter::Peekable<std::str::Chars<'_>>) -> bool {
     let is_plural = || {
         let mut rest = rest.clone();

@@ -8,12 +8,12 @@ const FILE_ENDINGS: &str = "\
     bash c cc cfg conf cpp cs css csv cxx ex feature go gradle h hpp hs html ini java js json jsx kt lock lua md mjs \
     ml php pl proto py pyi rb rs rst scala sh sql svg swift toml ts tsx txt vue xml yaml yml zig";
 
-/// Whether a letter can be inside of a name, a path or a word. What is not parts two of them.
+/// Whether a character can be inside a name, a path or a word. Others separate them.
 pub(super) fn is_inside(letter: char) -> bool {
     letter.is_alphanumeric() || matches!(letter, '_' | ':' | '.' | '/' | '\\' | '-')
 }
 
-/// What a piece looks like; nothing if it has no letter and no digit. `called` says that a bracket follows it.
+/// The kind of a piece; `None` if it has no letter and no digit. `called` says that a bracket follows it.
 pub(super) fn shape_of(piece: &str, called: bool) -> Option<(&str, TermKind)> {
     let bare = piece.trim_matches(|letter: char| !letter.is_alphanumeric() && letter != '_');
     if !bare.contains(char::is_alphanumeric) {
@@ -56,7 +56,7 @@ fn is_path(piece: &str) -> bool {
     !piece.contains(':') && (piece.contains(['/', '\\']) || has_ending())
 }
 
-/// Names with dots between them. A number with a dot is none, nor is `e.g`.
+/// Names with dots between them, but not decimal numbers or `e.g`.
 fn is_chain(piece: &str) -> bool {
     let mut names = piece.split('.');
     let is_name = |name: &str| {

@@ -2,41 +2,33 @@
 
 use super::parse;
 
-/// A question, taken apart.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Query {
-    /// As it was asked.
     pub text: String,
-    /// What is looked for, the most telling first. Each text is there once.
+    /// The most specific term first, without duplicates.
     pub terms: Vec<Term>,
 }
 
-/// Something to look for.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Term {
-    /// As it was written.
     pub text: String,
-    /// What it looks like.
     pub kind: TermKind,
-    /// The words that it is made of, in small letters: `ParseConfig` is `parse` and `config`.
+    /// Its words, in lower case: `ParseConfig` is `parse` and `config`.
     pub parts: Vec<String>,
 }
 
-/// What a term looks like.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum TermKind {
-    /// Between quotes: to be found as it stands.
+    /// Quoted: searched for literally.
     Quoted,
     /// The name of something in code: it has capitals inside, `_`, `::`, `.` or a call's brackets.
     Identifier,
-    /// A path or the name of a file.
     Path,
-    /// A word.
     Word,
 }
 
 impl Query {
-    /// Takes a question apart. Any text will do.
+    /// Parses any text.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         Self {
@@ -47,7 +39,7 @@ impl Query {
 }
 
 impl Term {
-    /// What a path says: the path itself, and the line in it. `src/a.rs:12:5` is `src/a.rs` and 12.
+    /// The path and its line: `src/a.rs:12:5` is `src/a.rs` and 12.
     pub(crate) fn place(&self) -> (&str, Option<u32>) {
         match self.text.split_once(':') {
             Some((path, rest)) if self.kind == TermKind::Path => {

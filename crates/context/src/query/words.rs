@@ -1,6 +1,6 @@
 //! Words that say nothing about code, and other forms of those that do.
 
-/// Words of English, and of questions about code, that are in every file or of no use.
+/// Words of English, and of questions about code, that are too common to search for.
 const STOP_WORDS: &str = "\
     a about above after again all also am an and any anything are aren as at be because been before being below \
     between both but by call called can class code codebase could currently defined definition did didn do does \
@@ -13,16 +13,16 @@ const STOP_WORDS: &str = "\
     two under until up us use used uses using ve very want was we were what when where whether which while who whose \
     why will with without won work works would you your";
 
-/// Whether a word, in small letters, says nothing about what is looked for.
+/// `word` is in lower case.
 pub(crate) fn is_stop_word(word: &str) -> bool {
     STOP_WORDS.split(' ').any(|empty| empty == word)
 }
 
-/// The shortest stem. What is shorter begins too many other words.
+/// The shortest stem. A shorter one would match too many other words.
 const SHORTEST_STEM: usize = 4;
 
-/// Endings, the longest first, and what stands in their place. What is left is what the forms of a word begin with, and
-/// need not be a word.
+/// Suffixes, longest first, and their replacements. The result is a common prefix of a word's forms, not necessarily
+/// a word.
 const ENDINGS: &[(&str, &str)] = &[
     ("izations", "iz"),
     ("ization", "iz"),
@@ -50,8 +50,8 @@ const ENDINGS: &[(&str, &str)] = &[
     ("y", ""),
 ];
 
-/// What the other forms of a word, in small letters, begin with: `pars` for `parsing`, `parser` and `parse`. Nothing if that
-/// is the word itself, or too short to say anything.
+/// The common prefix of a word's forms: `pars` for `parsing`, `parser` and `parse`. `None` if that is the word
+/// itself, or too short.
 pub(crate) fn stem_of(word: &str) -> Option<String> {
     if !word.bytes().all(|byte| byte.is_ascii_lowercase()) || word.ends_with("ss") {
         return None;

@@ -10,14 +10,13 @@ use process::{
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-/// A command, and what it gets.
 #[derive(Debug)]
 pub(super) struct Errand<'a> {
     pub(super) program: PathBuf,
     pub(super) arguments: Vec<OsString>,
     pub(super) directory: &'a Path,
     pub(super) environment: BTreeMap<OsString, OsString>,
-    /// Whose it is, and why it runs; both for people.
+    /// The owner and the reason that are shown to people.
     pub(super) owner: String,
     pub(super) reason: String,
     pub(super) input: Vec<u8>,
@@ -25,32 +24,26 @@ pub(super) struct Errand<'a> {
     pub(super) output_limit: usize,
 }
 
-/// What came of it. Nothing of the child runs any more.
+/// The result. All processes of the command have ended.
 #[derive(Debug)]
 pub(super) struct Run {
-    /// What it wrote, up to the limit.
     pub(super) output: Vec<u8>,
-    /// The last of what it said on its standard error.
+    /// The end of its standard error.
     pub(super) said: String,
     pub(super) stopped: Stopped,
 }
 
-/// Why it is over.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum Stopped {
-    /// It ended.
     Ended(Ended),
-    /// It wrote more than it may.
     TooMuch,
-    /// Its time was over.
     OutOfTime,
-    /// Nobody wants its answer any more.
     Cancelled,
 }
 
-/// Runs a command to its end, or ends it and everything that it has started.
+/// Runs a command to its end, or kills it and everything that it started.
 ///
-/// *Cancel safety*: dropped half-way, it is stopped in the background.
+/// *Cancel safety*: if dropped, the command is stopped in the background.
 pub(super) async fn run(
     processes: &Processes,
     errand: Errand<'_>,
@@ -77,7 +70,7 @@ pub(super) async fn run(
     })
 }
 
-/// Writes and reads at once, since whoever is asked may answer before it has read all.
+/// Writes and reads concurrently, because the command may answer before it has read everything.
 async fn talk(child: &Child, input: &[u8], limit: usize, output: &mut Vec<u8>) -> Stopped {
     let writing = async {
         if let Some(mut pipe) = child.stdin() {
@@ -98,7 +91,6 @@ async fn talk(child: &Child, input: &[u8], limit: usize, output: &mut Vec<u8>) -
     }
 }
 
-/// Reads to the end, and says whether that was reached.
 async fn read(outlet: Option<Outlet>, limit: usize, output: &mut Vec<u8>) -> bool {
     let Some(outlet) = outlet else {
         return true;
@@ -133,7 +125,6 @@ impl Errand<'_> {
     }
 }
 
-/// An error with everything that caused it.
 pub(super) fn in_full(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

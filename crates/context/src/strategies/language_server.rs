@@ -11,13 +11,13 @@ use async_trait::async_trait;
 use futures_util::future::join_all;
 use kernel::{Deadline, Scope};
 
-use super::on_disk::not_as_on_disk;
+use super::not_as_on_disk;
 use crate::answer::Depth;
 use crate::executor::on_thread;
 use crate::lines::Lines;
 use crate::outline::{Definition, SymbolKind, outline};
 use crate::path::TreePath;
-use crate::ports::{LanguageServers, Place, PortError};
+use crate::ports::{CodeLocation, CodeQuestion, LanguageServers, PortError};
 use crate::query::{Query, TermKind};
 use crate::strategy::{Ask, Hit, Strategy, StrategyError, StrategyName};
 use crate::view::View;
@@ -28,7 +28,7 @@ const NAMES: usize = 4;
 const FILES: usize = 6;
 /// How many definitions of the focus are asked for their uses.
 const DEFINITIONS: usize = 4;
-/// How much of the time is kept for what comes after the servers, in parts of it.
+/// The fraction of the time that is reserved for the steps after the servers.
 const KEPT_PART: u32 = 8;
 /// How much each kind of answer counts.
 const WRONG_HERE: f64 = 4.0;
@@ -36,50 +36,24 @@ const NAMED_SO: f64 = 3.0;
 const NAMED_ALIKE: f64 = 2.0;
 const USED_HERE: f64 = 1.0;
 
-/// What language servers know.
 #[derive(Debug)]
 pub(super) struct LanguageServer {
     servers: Arc<dyn LanguageServers>,
 }
 
-/// Something to ask.
-#[derive(Clone, Debug, Eq, PartialEq)]
-enum Question {
-    Symbols {
-        name: String,
-    },
-    Diagnostics {
-        file: TreePath,
-    },
-    References {
-        file: TreePath,
-        at: (u32, u32),
-        name: String,
-    },
-}
-
-/// An answer, and what it was about.
-type Answered = (Question, Result<Vec<Place>, PortError>);
+type Answered = (CodeQuestion, Result<Vec<CodeLocation>, PortError>);
 
 impl LanguageServer {
     pub(super) fn new(servers: Arc<dyn LanguageServers>) -> Self {
         Self { servers }
     }
 
-    async fn ask(&self, question: Question, ask: &Ask, time: (&Scope, &Deadline)) -> Answered {
-        let root = &ask.ground.root;
-        let answering = async {
-            match &question {
-                Question::Symbols { name } => self.servers.symbols(root, &ask.focus, name, time).await,
-                Question::Diagnostics { file } => self.servers.diagnostics(root, file, time).await,
-                Question::References { file, at, .. } => self.servers.references(root, file, *at, time).await,
-            }
-        };
+    async fn ask(&self, question: CodeQuestion, ask: &Ask, scope: &Scope, deadline: &Deadline) -> Answered {
         // One that does not keep to its time does not cost the answers of the others.
         let answer = tokio::select! {
             biased;
-            answer = answering => answer,
-            () = time.1.clone().passed() => Err(PortError::Failed("a language server took too long".to_owned())),
+            answer = self.servers.ask(&ask.searched.root, &question, scope, deadline) => answer,
+            () = deadline.clone().passed() => Err(PortError::Failed("a language server took too long".to_owned())),
         };
         (question, answer)
     }
@@ -92,7 +66,7 @@ impl Strategy for LanguageServer {
     }
 
     async fn find(&self, ask: Arc<Ask>, scope: Scope, deadline: Deadline) -> Result<Vec<Hit>, StrategyError> {
-        let changed = not_as_on_disk(&ask.ground, &scope).await?;
+        let changed = not_as_on_disk(&ask.searched, &scope).await?;
         let questions = {
             let (ask, changed) = (Arc::clone(&ask), Arc::clone(&changed));
             on_thread(scope.clone(), move |scope| questions(&ask, &changed, scope)).await?
@@ -106,7 +80,7 @@ impl Strategy for LanguageServer {
         let soon = deadline.sooner(kept);
         let asking = questions
             .into_iter()
-            .map(|question| self.ask(question, &ask, (&scope, &soon)));
+            .map(|question| self.ask(question, &ask, &scope, &soon));
         let answers = tokio::select! {
             biased;
             _ = scope.wait() => return Err(StrategyError::Cancelled),
@@ -118,10 +92,13 @@ impl Strategy for LanguageServer {
 }
 
 /// What to ask. It blocks.
-fn questions(ask: &Ask, changed: &[TreePath], scope: &Scope) -> Result<Vec<Question>, StrategyError> {
-    let mut questions: Vec<Question> = names(&ask.query)
+fn questions(ask: &Ask, changed: &[TreePath], scope: &Scope) -> Result<Vec<CodeQuestion>, StrategyError> {
+    let mut questions: Vec<CodeQuestion> = names(&ask.query)
         .into_iter()
-        .map(|name| Question::Symbols { name })
+        .map(|name| CodeQuestion::Symbols {
+            name,
+            near: ask.focus.clone(),
+        })
         .collect();
     let is_on_disk = |file: &&TreePath| changed.binary_search(file).is_err();
     let mut places = Vec::new();
@@ -129,8 +106,8 @@ fn questions(ask: &Ask, changed: &[TreePath], scope: &Scope) -> Result<Vec<Quest
         if scope.is_cancelled() {
             return Err(StrategyError::Cancelled);
         }
-        questions.push(Question::Diagnostics { file: file.clone() });
-        places.extend(definitions(ask.ground.view.as_ref(), file, &ask.query, scope));
+        questions.push(CodeQuestion::Diagnostics { file: file.clone() });
+        places.extend(definitions(ask.searched.view.as_ref(), file, &ask.query, scope));
     }
     // Those that fit the question first; otherwise in the order of the focus.
     places.sort_by_key(|(fits, _)| std::cmp::Reverse(*fits));
@@ -138,7 +115,7 @@ fn questions(ask: &Ask, changed: &[TreePath], scope: &Scope) -> Result<Vec<Quest
     Ok(questions)
 }
 
-/// The names in a question that something could be defined by, each once: the last of `a::b`.
+/// The identifiers in a question, without duplicates: the last segment of `a::b`.
 fn names(query: &Query) -> Vec<String> {
     let is_name = |name: &str| {
         let mut letters = name.chars();
@@ -162,8 +139,8 @@ fn names(query: &Query) -> Vec<String> {
     names
 }
 
-/// The definitions of a file, with how well each fits the question. Without a question all that others can use fit alike.
-fn definitions(view: &dyn View, file: &TreePath, query: &Query, scope: &Scope) -> Vec<(usize, Question)> {
+/// The definitions of a file, with how well each fits the question. Without a question, all public ones fit alike.
+fn definitions(view: &dyn View, file: &TreePath, query: &Query, scope: &Scope) -> Vec<(usize, CodeQuestion)> {
     let Some((text, outline)) = view
         .read(file)
         .ok()
@@ -176,10 +153,18 @@ fn definitions(view: &dyn View, file: &TreePath, query: &Query, scope: &Scope) -
     for definition in &outline.definitions {
         let fits = fits(definition, query);
         let is_of_use = fits > 0 || query.terms.is_empty() && is_for_others(definition);
-        if let (true, Some(at)) = (is_of_use, place_of(definition, &lines)) {
+        if let (true, Some((line, column))) = (is_of_use, place_of(definition, &lines)) {
             let name = definition.name.clone();
             let file = file.clone();
-            found.push((fits, Question::References { file, at, name }));
+            found.push((
+                fits,
+                CodeQuestion::References {
+                    file,
+                    line,
+                    column,
+                    name,
+                },
+            ));
         }
     }
     found
@@ -212,7 +197,7 @@ fn place_of(definition: &Definition, lines: &[&str]) -> Option<(u32, u32)> {
     })
 }
 
-/// Where a word stands that is no part of a longer one.
+/// The offset of a word that isn't part of a longer one.
 fn whole_word(line: &str, word: &str) -> Option<usize> {
     let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
     line.match_indices(word).map(|(place, _)| place).find(|place| {
@@ -222,7 +207,7 @@ fn whole_word(line: &str, word: &str) -> Option<usize> {
     })
 }
 
-/// What the answers come to, the best first. Only if nobody has answered there is nothing.
+/// The hits from all answers, best first. Fails only if no server answered.
 fn hits(answers: Vec<Answered>) -> Result<Vec<Hit>, StrategyError> {
     let (mut hits, mut has_answer) = (Vec::new(), false);
     let (mut nobody, mut failed) = (None, None);
@@ -232,7 +217,7 @@ fn hits(answers: Vec<Answered>) -> Result<Vec<Hit>, StrategyError> {
                 has_answer = true;
                 hits.extend(places.into_iter().map(|place| hit(&question, place)));
             }
-            Err(PortError::Nobody(why)) => nobody = nobody.or(Some(why)),
+            Err(PortError::Unavailable(why)) => nobody = nobody.or(Some(why)),
             Err(PortError::Failed(why)) => failed = failed.or(Some(why)),
         }
     }
@@ -250,15 +235,15 @@ fn hits(answers: Vec<Answered>) -> Result<Vec<Hit>, StrategyError> {
     Ok(hits)
 }
 
-fn hit(question: &Question, place: Place) -> Hit {
+fn hit(question: &CodeQuestion, place: CodeLocation) -> Hit {
     let (score, why) = match question {
-        Question::Symbols { name } => {
+        CodeQuestion::Symbols { name, .. } => {
             let is_same = whole_word(&place.what, name).is_some();
             let score = if is_same { NAMED_SO } else { NAMED_ALIKE };
             (score, format!("defines {}", place.what))
         }
-        Question::Diagnostics { .. } => (WRONG_HERE, format!("diagnostic: {}", place.what)),
-        Question::References { file, name, .. } => (USED_HERE, format!("uses {name} of {file}")),
+        CodeQuestion::Diagnostics { .. } => (WRONG_HERE, format!("diagnostic: {}", place.what)),
+        CodeQuestion::References { file, name, .. } => (USED_HERE, format!("uses {name} of {file}")),
     };
     Hit {
         path: place.path,
@@ -269,7 +254,7 @@ fn hit(question: &Question, place: Place) -> Hit {
     }
 }
 
-/// Those that are there. It blocks.
+/// Drops hits that don't exist. It blocks.
 fn there(hits: Vec<Hit>, ask: &Ask, changed: &[TreePath], scope: &Scope) -> Result<Vec<Hit>, StrategyError> {
     let mut found = Vec::new();
     for mut hit in hits {
@@ -282,7 +267,7 @@ fn there(hits: Vec<Hit>, ask: &Ask, changed: &[TreePath], scope: &Scope) -> Resu
         if changed.binary_search(&hit.path).is_ok() {
             continue;
         }
-        let Ok(text) = ask.ground.view.read(&hit.path) else {
+        let Ok(text) = ask.searched.view.read(&hit.path) else {
             continue;
         };
         // A server may be a moment behind the file.

@@ -7,10 +7,9 @@ use std::sync::Mutex;
 use kernel::{CancellationToken, Clock, SystemClock};
 
 use super::*;
-use crate::strategy::Ground;
+use crate::strategy::SearchTree;
 use crate::view::{FileText, NotText, Since};
 
-/// Files in memory, and what was changed in them.
 #[derive(Debug, Default)]
 struct Files {
     texts: BTreeMap<TreePath, &'static str>,
@@ -39,51 +38,39 @@ impl View for Files {
 #[derive(Debug)]
 struct Servers {
     asked: Mutex<Vec<String>>,
-    answers: BTreeMap<&'static str, Result<Vec<Place>, PortError>>,
+    answers: BTreeMap<&'static str, Result<Vec<CodeLocation>, PortError>>,
 }
 
 impl Servers {
-    async fn answer(&self, asked: String) -> Result<Vec<Place>, PortError> {
+    async fn answer(&self, asked: String) -> Result<Vec<CodeLocation>, PortError> {
         let answer = self.answers.iter().find(|(begin, _)| asked.starts_with(**begin));
         let answer = answer.map(|(_, answer)| answer.clone());
         self.asked.lock().unwrap().push(asked);
         match answer {
             Some(Err(PortError::Failed(why))) if why == "hang" => std::future::pending().await,
             Some(answer) => answer,
-            None => Err(PortError::Nobody("nobody".to_owned())),
+            None => Err(PortError::Unavailable("nobody".to_owned())),
         }
     }
 }
 
 #[async_trait]
 impl LanguageServers for Servers {
-    async fn symbols(
+    async fn ask(
         &self,
         _: &std::path::Path,
-        near: &[TreePath],
-        name: &str,
-        _: (&Scope, &Deadline),
-    ) -> Result<Vec<Place>, PortError> {
-        self.answer(format!("symbols {name} near {}", near.len())).await
-    }
-
-    async fn references(
-        &self,
-        _: &std::path::Path,
-        file: &TreePath,
-        at: (u32, u32),
-        _: (&Scope, &Deadline),
-    ) -> Result<Vec<Place>, PortError> {
-        self.answer(format!("references {file} {at:?}")).await
-    }
-
-    async fn diagnostics(
-        &self,
-        _: &std::path::Path,
-        file: &TreePath,
-        _: (&Scope, &Deadline),
-    ) -> Result<Vec<Place>, PortError> {
-        self.answer(format!("diagnostics {file}")).await
+        question: &CodeQuestion,
+        _: &Scope,
+        _: &Deadline,
+    ) -> Result<Vec<CodeLocation>, PortError> {
+        self.answer(match question {
+            CodeQuestion::Symbols { name, near } => format!("symbols {name} near {}", near.len()),
+            CodeQuestion::References {
+                file, line, column, ..
+            } => format!("references {file} ({line}, {column})"),
+            CodeQuestion::Diagnostics { file } => format!("diagnostics {file}"),
+        })
+        .await
     }
 }
 
@@ -91,8 +78,8 @@ fn path(text: &str) -> TreePath {
     TreePath::new(text).unwrap()
 }
 
-fn place(file: &str, first: u32, last: u32, what: &str) -> Place {
-    Place {
+fn place(file: &str, first: u32, last: u32, what: &str) -> CodeLocation {
+    CodeLocation {
         path: path(file),
         lines: Lines::new(first, last).unwrap(),
         what: what.to_owned(),
@@ -107,7 +94,7 @@ struct Case {
     query: &'static str,
     focus: &'static [&'static str],
     changed: &'static [&'static str],
-    answers: Vec<(&'static str, Result<Vec<Place>, PortError>)>,
+    answers: Vec<(&'static str, Result<Vec<CodeLocation>, PortError>)>,
     time: Duration,
 }
 
@@ -125,7 +112,7 @@ async fn found(case: Case) -> (Result<Vec<String>, StrategyError>, Vec<String>) 
     let ask = Ask {
         query: Query::parse(case.query),
         focus: case.focus.iter().map(|text| path(text)).collect(),
-        ground: Ground {
+        searched: SearchTree {
             root: "/tree".into(),
             view: Arc::new(files),
             index: None,

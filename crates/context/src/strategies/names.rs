@@ -4,45 +4,35 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
-use kernel::Scope;
-
 use super::keyword::Time;
 use crate::index::{FileId, Key, Snapshot};
 use crate::outline::{Language, Outline, outline};
 use crate::path::TreePath;
 use crate::query::parts_of;
-use crate::strategy::Ground;
+use crate::strategy::SearchTree;
 
-/// The most files beside the index that are taken apart for one question. An index that keeps up leaves a handful; what is
-/// more is not looked into, the last in the order of the paths first.
+/// The most files outside the index that are parsed for one question. An index that keeps up leaves a handful.
 const BESIDE_LIMIT: usize = 512;
-/// How much of the time, in hundredths, may go by with that.
+/// The percentage of the time that may be used for that.
 const BESIDE_PERCENT: u32 = 50;
 
-/// What is needed of an index.
 pub(super) trait NameIndex {
-    /// How many files it knows.
     fn files(&self) -> usize;
 
-    /// Where a file is.
     fn place(&self, file: FileId) -> Option<&TreePath>;
 
-    /// The number of a file.
     fn number(&self, path: &TreePath) -> Option<FileId>;
 
     /// Shows all files, in any order.
     fn each(&self, show: &mut dyn FnMut(FileId, &TreePath));
 
-    /// How many files have a key, or a little more.
     fn count(&self, key: Key) -> io::Result<usize>;
 
-    /// Which files have a key.
     fn with(&self, key: Key) -> io::Result<Vec<FileId>>;
 
     /// How many bytes a file has.
     fn bytes(&self, file: FileId) -> u64;
 
-    /// The outline of a file.
     fn outline(&self, file: FileId) -> io::Result<Option<Outline>>;
 }
 
@@ -84,45 +74,41 @@ impl NameIndex for Snapshot {
     }
 }
 
-/// A file with names. Only of use together with the [`Names`] that it is from.
+/// A file in [`Names`]. It is valid only together with them.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub(super) enum Node {
-    /// One that the index knows.
     Indexed(FileId),
-    /// One beside it.
     Beside(u32),
 }
 
-/// The names of a tree.
 pub(super) struct Names<'from, I> {
     index: Option<&'from I>,
     beside: Vec<(TreePath, Arc<Outline>)>,
-    /// By what the files beside the index are found.
+    /// Keys of the files outside the index.
     keys: BTreeMap<Key, Vec<Node>>,
-    /// What the index must not be asked about, in order.
+    /// Files whose index entries are stale, sorted.
     hidden: Vec<FileId>,
     files: usize,
 }
 
 impl<'from, I: NameIndex> Names<'from, I> {
-    /// What an index knows, and the outlines of the files beside it as they are in the view.
-    pub(super) fn indexed(
-        index: &'from I,
-        ground: &Ground,
-        (scope, time): (&Scope, &Time),
-    ) -> Names<'from, I> {
-        let known = ground.beside_index.iter().filter(|path| Language::is_known(path));
+    /// The names of an index, and the outlines of the files outside it as they are in the view.
+    pub(super) fn indexed(index: &'from I, searched: &SearchTree, time: Time<'_>) -> Names<'from, I> {
+        let known = searched
+            .beside_index
+            .iter()
+            .filter(|path| Language::is_known(path));
         let mut beside = Vec::new();
         for path in known.take(BESIDE_LIMIT) {
-            if scope.is_cancelled() || time.is_used(BESIDE_PERCENT) {
+            if time.is_over(BESIDE_PERCENT) {
                 break;
             }
-            let text = ground.view.read(path).ok();
-            if let Some(found) = text.and_then(|text| outline(path, &text, scope)) {
+            let text = searched.view.read(path).ok();
+            if let Some(found) = text.and_then(|text| outline(path, &text, time.scope)) {
                 beside.push((path.clone(), Arc::new(found)));
             }
         }
-        let hidden = ground.beside_index.iter().filter_map(|path| index.number(path));
+        let hidden = searched.beside_index.iter().filter_map(|path| index.number(path));
         let mut hidden: Vec<FileId> = hidden.collect();
         hidden.sort_unstable();
         let files = index.files();
@@ -133,7 +119,7 @@ impl<'from, I: NameIndex> Names<'from, I> {
         }
     }
 
-    /// Files that were found without an index, among so many.
+    /// Files that were found without an index, out of `files`.
     pub(super) fn alone(mut beside: Vec<(TreePath, Arc<Outline>)>, files: usize) -> Self {
         beside.sort_by(|(one, _), (other, _)| one.cmp(other));
         let mut keys: BTreeMap<Key, Vec<Node>> = BTreeMap::new();
@@ -158,12 +144,10 @@ impl<'from, I: NameIndex> Names<'from, I> {
         }
     }
 
-    /// How many files there are.
     pub(super) fn files(&self) -> usize {
         self.files
     }
 
-    /// Where a file is.
     pub(super) fn path(&self, node: Node) -> Option<&TreePath> {
         match node {
             Node::Indexed(file) => self.index?.place(file),
@@ -171,7 +155,7 @@ impl<'from, I: NameIndex> Names<'from, I> {
         }
     }
 
-    /// How many bytes a file has; few for one beside the index, which was read already.
+    /// The size of a file; small for one outside the index, which was read already.
     pub(super) fn bytes(&self, node: Node) -> u64 {
         match (node, self.index) {
             (Node::Indexed(file), Some(index)) => index.bytes(file),
@@ -179,7 +163,6 @@ impl<'from, I: NameIndex> Names<'from, I> {
         }
     }
 
-    /// A file by its path.
     pub(super) fn node(&self, path: &TreePath) -> Option<Node> {
         let beside = self.beside.binary_search_by(|(other, _)| other.cmp(path));
         match beside {
@@ -212,7 +195,6 @@ impl<'from, I: NameIndex> Names<'from, I> {
         Ok(indexed + beside)
     }
 
-    /// Which files have a key.
     pub(super) fn with(&self, key: Key) -> io::Result<Vec<Node>> {
         let indexed = self.index.map_or(Ok(Vec::new()), |index| index.with(key))?;
         let indexed = indexed.into_iter().filter(|file| !self.is_hidden(*file));
@@ -220,7 +202,6 @@ impl<'from, I: NameIndex> Names<'from, I> {
         Ok(indexed.map(Node::Indexed).chain(beside).collect())
     }
 
-    /// The outline of a file.
     pub(super) fn outline(&self, node: Node) -> io::Result<Option<Arc<Outline>>> {
         match (node, self.index) {
             (Node::Indexed(file), Some(index)) => Ok(index.outline(file)?.map(Arc::new)),

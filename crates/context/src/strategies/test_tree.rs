@@ -12,10 +12,9 @@ use crate::index::{FileId, Key};
 use crate::outline::{Outline, outline};
 use crate::path::TreePath;
 use crate::query::{Query, parts_of};
-use crate::strategy::{Ask, Ground, Hit};
+use crate::strategy::{Ask, Hit, SearchTree};
 use crate::view::{FileText, NotText, Since, View};
 
-/// A tree in memory.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tree(BTreeMap<TreePath, FileText>);
 
@@ -32,7 +31,7 @@ impl Tree {
         Ask {
             query: Query::parse(query),
             focus: focus.iter().map(|name| path(name)).collect(),
-            ground: Ground {
+            searched: SearchTree {
                 root: PathBuf::from("/tree"),
                 view: Arc::new(self.clone()),
                 index: None,
@@ -141,7 +140,6 @@ pub(super) fn path(text: &str) -> TreePath {
     TreePath::new(text).unwrap()
 }
 
-/// Where hits are and why, one line each.
 pub(super) fn shown(hits: &[Hit]) -> Vec<String> {
     let line = |hit: &Hit| {
         let lines = hit.lines.map_or(String::new(), |lines| format!(":{lines}"));

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use context::{
     Answer, BUILT_IN_STRATEGIES, ContextError, ContextSettings, Contexts, ContextsOptions, DiskView,
-    ForCommands, IndexState, NoChanges, NoLanguageServers, Outcome, Ports, Request, StrategyName, TreePath,
+    ForCommands, IndexState, NoChanges, NoLanguageServers, Ports, Request, StrategyName, StrategyOutcome,
+    TreePath,
 };
 use eventlog::{Log, SqliteOptions};
 use kernel::{
@@ -147,7 +148,7 @@ fn paths(answer: &Answer) -> Vec<&str> {
         .collect()
 }
 
-fn outcome<'a>(answer: &'a Answer, strategy: &str) -> &'a Outcome {
+fn outcome<'a>(answer: &'a Answer, strategy: &str) -> &'a StrategyOutcome {
     let report = answer
         .strategies
         .iter()
@@ -167,7 +168,7 @@ async fn the_definition_is_found_first_with_and_without_an_index_and_changes_are
     assert!(paths(&without).contains(&"src/harbour.rs"));
     assert!(matches!(
         outcome(&without, "repo-map"),
-        Outcome::NotApplicable { .. }
+        StrategyOutcome::NotApplicable { .. }
     ));
 
     kit.indexed().await;
@@ -175,7 +176,7 @@ async fn the_definition_is_found_first_with_and_without_an_index_and_changes_are
     assert_eq!(paths(&with)[0], "src/lighthouse.rs", "{with:#?}");
     assert!(paths(&with).contains(&"src/harbour.rs"));
     assert!(
-        matches!(outcome(&with, "repo-map"), Outcome::Ran { .. }),
+        matches!(outcome(&with, "repo-map"), StrategyOutcome::Ran { .. }),
         "{with:#?}"
     );
     assert_eq!(kit.contexts.indexes()[0].files, 3);
@@ -305,7 +306,7 @@ async fn what_cannot_be_asked_is_refused_in_words() {
         (kit.request("  "), "there is nothing to look for"),
         (
             kit.request(&long),
-            "the query is 20000 bytes long, and the most is 16384 bytes",
+            "the query is 20000 bytes long; the limit is 16384 bytes",
         ),
         (
             Request {
@@ -319,14 +320,14 @@ async fn what_cannot_be_asked_is_refused_in_words() {
                 budget_tokens: 2_000_000,
                 ..kit.request("lamp")
             },
-            "the budget is 2000000 tokens, and the most is 1000000 tokens",
+            "the budget is 2000000 tokens; the limit is 1000000 tokens",
         ),
         (
             Request {
                 patience: Some(Duration::from_secs(3600)),
                 ..kit.request("lamp")
             },
-            "the deadline is 3600s, and the most is 120s",
+            "the deadline is 3600s; the limit is 120s",
         ),
         (
             Request {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use context::{Hit, Outcome, Ran, StrategyError, StrategyName, on_thread};
+use context::{Hit, Ran, StrategyError, StrategyName, StrategyOutcome, on_thread};
 use kernel::{CircuitState, Deadline, Scope};
 use tokio::sync::Notify;
 
@@ -23,7 +23,7 @@ pub(crate) fn runtime() -> tokio::runtime::Runtime {
         .unwrap()
 }
 
-pub(crate) fn ran(name: &str, outcome: Outcome, took: Duration, hits: Vec<Hit>) -> Ran {
+pub(crate) fn ran(name: &str, outcome: StrategyOutcome, took: Duration, hits: Vec<Hit>) -> Ran {
     Ran {
         strategy: StrategyName::new(name),
         outcome,
@@ -32,24 +32,24 @@ pub(crate) fn ran(name: &str, outcome: Outcome, took: Duration, hits: Vec<Hit>) 
     }
 }
 
-pub(crate) fn failed(why: &str) -> Outcome {
-    Outcome::Failed { why: why.to_owned() }
+pub(crate) fn failed(why: &str) -> StrategyOutcome {
+    StrategyOutcome::Failed { why: why.to_owned() }
 }
 
 #[test]
 fn each_end_is_reported_and_counted() {
     type Does = fn(Scope) -> Found;
     let hits = || vec![hit("a", 1, 2.0), hit("b", 2, 1.0)];
-    let cases: [(Does, Outcome, (u64, u32)); 8] = [
+    let cases: [(Does, StrategyOutcome, (u64, u32)); 8] = [
         (
             |_| Ok(vec![hit("b", 2, 1.0), hit("a", 1, 2.0)]),
-            Outcome::Ran { hits: 2 },
+            StrategyOutcome::Ran { hits: 2 },
             (1, 0),
         ),
-        (|_| Ok(Vec::new()), Outcome::Ran { hits: 0 }, (1, 0)),
+        (|_| Ok(Vec::new()), StrategyOutcome::Ran { hits: 0 }, (1, 0)),
         (
             |_| Err(StrategyError::NotApplicable("no git".to_owned())),
-            Outcome::NotApplicable {
+            StrategyOutcome::NotApplicable {
                 why: "no git".to_owned(),
             },
             (1, 1),
@@ -99,7 +99,7 @@ fn each_end_is_reported_and_counted() {
                 bench.tasks.finished().await;
                 found
             });
-            let hits = if outcome == (Outcome::Ran { hits: 2 }) {
+            let hits = if outcome == (StrategyOutcome::Ran { hits: 2 }) {
                 hits()
             } else {
                 Vec::new()
@@ -133,7 +133,8 @@ fn they_run_together_and_are_reported_in_their_order() {
             .executor
             .run(&ask(3), &strategies, &Deadline::never(), &free())
             .await;
-        let expected = names.map(|name| ran(name, Outcome::Ran { hits: 0 }, Duration::ZERO, Vec::new()));
+        let expected =
+            names.map(|name| ran(name, StrategyOutcome::Ran { hits: 0 }, Duration::ZERO, Vec::new()));
         assert_eq!(found, expected);
     });
 }
@@ -172,7 +173,7 @@ fn an_open_circuit_is_not_asked_and_one_probe_closes_it() {
         for _ in 0..3 {
             assert_eq!(run().await, failed("ill"));
         }
-        let open = Outcome::Open {
+        let open = StrategyOutcome::Open {
             retry_after: Some(Duration::from_secs(30)),
         };
         assert_eq!(run().await, open);
@@ -193,13 +194,13 @@ fn an_open_circuit_is_not_asked_and_one_probe_closes_it() {
         }
         let ran = outcomes
             .iter()
-            .filter(|outcome| **outcome == Outcome::Ran { hits: 0 })
+            .filter(|outcome| **outcome == StrategyOutcome::Ran { hits: 0 })
             .count();
         assert_eq!(ran, 1);
         let circuit = bench.breakers.get("context/one").unwrap();
         assert_eq!((circuit.state, circuit.times_opened), (CircuitState::Closed, 1));
         bench.breakers.force_open("context/one");
-        assert_eq!(run().await, Outcome::Open { retry_after: None });
+        assert_eq!(run().await, StrategyOutcome::Open { retry_after: None });
     });
 }
 
@@ -243,7 +244,10 @@ fn a_late_result_from_before_the_circuit_opened_changes_nothing() {
             };
             let (found, ()) = tokio::join!(run, others);
             // What it found is shown all the same: it was asked while it might be.
-            assert_eq!(matches!(found[0].outcome, Outcome::Ran { hits: 1 }), is_well);
+            assert_eq!(
+                matches!(found[0].outcome, StrategyOutcome::Ran { hits: 1 }),
+                is_well
+            );
             assert!(bench.breakers.is_open("context/one"));
             assert_eq!(bench.counted("one"), (3, 0, 1, 0));
         }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
-use context::{Outcome, Strategy, StrategyError, on_thread};
+use context::{Strategy, StrategyError, StrategyOutcome, on_thread};
 use kernel::{CancellationToken, Cause, Deadline};
 
 use crate::executor::{FOREVER, SECOND, ran, runtime};
@@ -97,14 +97,14 @@ fn after_timeouts_no_task_no_thread_and_no_handle_is_left() {
                 bench.clock.advance(3 * SECOND);
             };
             let (found, ()) = tokio::join!(run, time);
-            let timed_out = |after| Outcome::TimedOut { after };
+            let timed_out = |after| StrategyOutcome::TimedOut { after };
             let expected = [
                 ran("thread", timed_out(SECOND), SECOND, Vec::new()),
                 ran("future", timed_out(2 * SECOND), 2 * SECOND, Vec::new()),
-                ran("deadline", Outcome::OutOfTime, 5 * SECOND, Vec::new()),
+                ran("deadline", StrategyOutcome::OutOfTime, 5 * SECOND, Vec::new()),
                 ran(
                     "quick",
-                    Outcome::Ran { hits: 1 },
+                    StrategyOutcome::Ran { hits: 1 },
                     Duration::ZERO,
                     vec![hit("a", 1, 1.0)],
                 ),
@@ -194,11 +194,13 @@ fn sixteen_callers_of_strategies_that_hang_never_use_more_than_the_workers() {
             for ran in &found[..3] {
                 let is_named = matches!(
                     ran.outcome,
-                    Outcome::TimedOut { .. } | Outcome::OutOfTime | Outcome::Open { .. }
+                    StrategyOutcome::TimedOut { .. }
+                        | StrategyOutcome::OutOfTime
+                        | StrategyOutcome::Open { .. }
                 );
                 assert!(is_named, "{ran:?}");
             }
-            assert!(matches!(found[3].outcome, Outcome::Open { .. }));
+            assert!(matches!(found[3].outcome, StrategyOutcome::Open { .. }));
         }
         until("no task is left", || bench.tasks.running() == 0).await;
         assert_eq!(
@@ -223,7 +225,12 @@ fn what_never_got_a_worker_is_out_of_time_and_no_failure() {
         let mut waits = Box::pin(bench.executor.run(&ask, &second, &deadline, &scope));
         assert!(look_once(&mut waits).await.is_none());
         bench.clock.advance(SECOND);
-        let expected = [ran("second", Outcome::OutOfTime, Duration::ZERO, Vec::new())];
+        let expected = [ran(
+            "second",
+            StrategyOutcome::OutOfTime,
+            Duration::ZERO,
+            Vec::new(),
+        )];
         assert_eq!(waits.await, expected);
         assert_eq!((bench.counted("first").0, bench.counted("second").0), (0, 0));
         drop(holds_the_worker);
@@ -264,7 +271,10 @@ fn who_blocks_a_thread_of_the_runtime_does_not_hold_up_the_answer() {
         let outcomes: Vec<_> = found.into_iter().map(|ran| ran.outcome).collect();
         assert_eq!(
             outcomes,
-            [Outcome::TimedOut { after: SECOND }, Outcome::Ran { hits: 0 }]
+            [
+                StrategyOutcome::TimedOut { after: SECOND },
+                StrategyOutcome::Ran { hits: 0 }
+            ]
         );
         let counted = bench.counted("blocks");
         assert_eq!(counted, (1, 1, 0, 0));
@@ -307,7 +317,7 @@ fn who_is_cancelled_or_dropped_counts_neither_way_and_leaves_nothing() {
             } else {
                 token.cancel(Cause::new("test", "enough"));
                 let outcomes: Vec<_> = run.await.into_iter().map(|ran| ran.outcome).collect();
-                assert_eq!(outcomes, [Outcome::OutOfTime, Outcome::OutOfTime]);
+                assert_eq!(outcomes, [StrategyOutcome::OutOfTime, StrategyOutcome::OutOfTime]);
             }
             until("no task is left", || bench.tasks.running() == 0).await;
             assert_eq!(at_work.load(Ordering::SeqCst), 0);

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use context::{
-    Answer, ContextError, ContextSettings, Depth, Fragment, Hit, LeftOut, Lines, Outcome, ScorePart,
-    Strategy, StrategyError, StrategyName, StrategyReport, StrategySettings,
+    Answer, ContextError, ContextSettings, Depth, Fragment, Hit, LeftOut, Lines, ScorePart, Strategy,
+    StrategyError, StrategyName, StrategyOutcome, StrategyReport, StrategySettings,
 };
 
 use crate::pipeline_kit::{Bench, Tree, answer, finds, hit, lines, path, scripted};
@@ -45,7 +45,7 @@ fn config() -> String {
     CONFIG.replace("LONG", &long)
 }
 
-fn reports(answer: &Answer) -> Vec<(&str, &Outcome)> {
+fn reports(answer: &Answer) -> Vec<(&str, &StrategyOutcome)> {
     let reports = answer.strategies.iter();
     reports
         .map(|report| (report.strategy.as_str(), &report.outcome))
@@ -129,12 +129,12 @@ async fn an_answer_is_what_it_says() {
         strategies: vec![
             StrategyReport {
                 strategy: StrategyName::new("first"),
-                outcome: Outcome::Ran { hits: 2 },
+                outcome: StrategyOutcome::Ran { hits: 2 },
                 took: Duration::ZERO,
             },
             StrategyReport {
                 strategy: StrategyName::new("second"),
-                outcome: Outcome::Ran { hits: 1 },
+                outcome: StrategyOutcome::Ran { hits: 1 },
                 took: Duration::ZERO,
             },
         ],
@@ -342,7 +342,7 @@ async fn strategies_are_chosen_by_name() {
         .unwrap();
         let asked: Vec<bool> = reports(&found)
             .iter()
-            .map(|(_, outcome)| **outcome != Outcome::LeftOut)
+            .map(|(_, outcome)| **outcome != StrategyOutcome::LeftOut)
             .collect();
         assert_eq!(asked, expected, "{only:?} {without:?}");
         assert_eq!(found.fragments.len(), usize::from(expected.contains(&true)));
@@ -372,7 +372,7 @@ async fn without_a_budget_nobody_is_asked() {
     };
     let found = ask(&[Arc::clone(&counts)], &tree, 0).await;
     assert_eq!(asked.load(Ordering::SeqCst), 0);
-    assert_eq!(reports(&found), [("one", &Outcome::LeftOut)]);
+    assert_eq!(reports(&found), [("one", &StrategyOutcome::LeftOut)]);
     assert_eq!(
         (found.text.as_str(), found.tokens, found.fragments.len()),
         ("", 0, 0)
@@ -391,10 +391,10 @@ async fn who_fails_is_named_and_the_others_answer() {
         }),
         finds("well", vec![hit("a.txt", 1, 1.0)]),
     ];
-    let ill = Outcome::Failed {
+    let ill = StrategyOutcome::Failed {
         why: "no luck".to_owned(),
     };
-    let open = Outcome::Open {
+    let open = StrategyOutcome::Open {
         retry_after: Some(Duration::from_secs(30)),
     };
     for expected in [&ill, &ill, &ill, &open, &open] {
@@ -404,7 +404,7 @@ async fn who_fails_is_named_and_the_others_answer() {
             .unwrap();
         assert_eq!(
             reports(&found),
-            [("ill", expected), ("well", &Outcome::Ran { hits: 1 })]
+            [("ill", expected), ("well", &StrategyOutcome::Ran { hits: 1 })]
         );
         assert_eq!(found.text, "## a.txt:1\none\n");
     }

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use context::{
-    Answer, Ask, ContextError, ContextSettings, Depth, FILE_LIMIT_BYTES, FileText, Ground, Hit, Lines,
-    NotText, ParallelStrategyExecutor, Pipeline, Query, Request, Since, Strategy, StrategyError,
+    Answer, Ask, ContextError, ContextSettings, Depth, FILE_LIMIT_BYTES, FileText, Hit, Lines, NotText,
+    ParallelStrategyExecutor, Pipeline, Query, Request, SearchTree, Since, Strategy, StrategyError,
     StrategyName, Tokenizer, TokenizerName, TreePath, View,
 };
 use kernel::{BreakerSettings, CancellationToken, CircuitBreaker, Clock, Deadline, ManualClock, Scope};
@@ -166,8 +166,8 @@ pub(crate) fn free() -> Scope {
     CancellationToken::new().scope()
 }
 
-pub(crate) fn ground(tree: &Arc<Tree>) -> Ground {
-    Ground {
+pub(crate) fn searched(tree: &Arc<Tree>) -> SearchTree {
+    SearchTree {
         root: PathBuf::from("/tree"),
         view: Arc::clone(tree) as _,
         index: None,
@@ -179,7 +179,7 @@ pub(crate) fn ask(most_hits: usize) -> Arc<Ask> {
     Arc::new(Ask {
         query: Query::default(),
         focus: Vec::new(),
-        ground: ground(&Arc::default()),
+        searched: searched(&Arc::default()),
         most_hits,
     })
 }
@@ -208,7 +208,7 @@ pub(crate) async fn answer(
     let tokenizer = Tokenizer::load(TokenizerName::O200k)?;
     let deadline = bench.after(Duration::from_secs(3));
     pipeline
-        .answer(&request, ground(tree), tokenizer, &deadline, &free())
+        .answer(&request, searched(tree), tokenizer, &deadline, &free())
         .await
 }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use context::{
-    Answer, ContextSettings, Depth, Fragment, Hit, Lines, Outcome, Strategy, StrategyError, Tokenizer,
-    TokenizerName,
+    Answer, ContextSettings, Depth, Fragment, Hit, Lines, Strategy, StrategyError, StrategyOutcome,
+    Tokenizer, TokenizerName,
 };
 use proptest::prelude::*;
 // The other trait of this name is what is tested.
@@ -184,10 +184,10 @@ proptest! {
         prop_assert!(answer.left_out.len() <= answer.left_out_total);
         for (found, report) in case.strategies.iter().zip(&answer.strategies) {
             let expected = match found {
-                _ if case.budget == 0 => matches!(report.outcome, Outcome::LeftOut),
-                Ok(_) => matches!(report.outcome, Outcome::Ran { .. }),
-                Err(StrategyError::NotApplicable(_)) => matches!(report.outcome, Outcome::NotApplicable { .. }),
-                Err(_) => matches!(report.outcome, Outcome::Failed { .. }),
+                _ if case.budget == 0 => matches!(report.outcome, StrategyOutcome::LeftOut),
+                Ok(_) => matches!(report.outcome, StrategyOutcome::Ran { .. }),
+                Err(StrategyError::NotApplicable(_)) => matches!(report.outcome, StrategyOutcome::NotApplicable { .. }),
+                Err(_) => matches!(report.outcome, StrategyOutcome::Failed { .. }),
             };
             prop_assert!(expected, "{:?} {:?}", found, report);
         }

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use context::{
-    Ask, CommandSettings, ContextSettings, DiskView, FileText, ForCommands, Ground, Hit, NoLanguageServers,
-    NotText, OpenPlan, OpenPlans, PortError, Ports, Query, Since, Strategy, StrategyError, TreePath, View,
+    Ask, CommandSettings, ContextSettings, DiskView, FileText, ForCommands, Hit, NoLanguageServers, NotText,
+    OpenPlan, OpenPlans, PortError, Ports, Query, SearchTree, Since, Strategy, StrategyError, TreePath, View,
     all_strategies,
 };
 use eventlog::{Log, SqliteOptions};
@@ -186,7 +186,7 @@ impl Kit {
         let ask = Ask {
             query: Query::parse(query),
             focus: paths(focus),
-            ground: Ground {
+            searched: SearchTree {
                 root: self.root.clone(),
                 view: Arc::new(InPlan(DiskView::new(self.root.clone()), paths(changed))),
                 index: None,

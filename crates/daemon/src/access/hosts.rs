@@ -20,20 +20,17 @@ const HTTP_PORT: u16 = 80;
 /// What the name of the page's host is derived for. It stays the same as long as the token does.
 const PAGE_HOST_KEY: &str = "tidelock 2026-11-17 host name of the page";
 
-/// How many characters of the derived key are in the name: 128 bits, which nobody guesses.
+/// How many characters of the derived key are in the name: 128 bits.
 const PAGE_HOST_CHARACTERS: usize = 32;
 
-/// How a request reached the daemon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Transport {
-    /// Over TCP, from whoever can reach the address.
     Tcp,
     /// Over the Unix socket, from whoever may open it.
     Unix,
 }
 
 impl Transport {
-    /// The name of the way, as the log has it.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Tcp => "tcp",
@@ -42,17 +39,15 @@ impl Transport {
     }
 }
 
-/// The names of one daemon.
 #[derive(Clone)]
 pub(crate) struct Hosts {
     port: u16,
     own: Vec<String>,
-    /// Where the page is. The one name of ours whose cookies count.
+    /// The host of the page, the only one of ours that may set cookies.
     page: String,
     allowed: Vec<AllowedHost>,
 }
 
-/// A name that was allowed by hand.
 #[derive(Clone, Debug)]
 struct AllowedHost {
     name: String,

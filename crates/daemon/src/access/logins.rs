@@ -21,14 +21,13 @@ const LOGIN_LIFETIME: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// How many unused links there can be. One person opens one at a time; with more, the oldest stops working.
 const MAX_CODES: usize = 16;
 
-/// How many notices wait to be read. One person does one thing at a time.
+/// How many unread notices are kept. One person does one thing at a time.
 const MAX_NOTICES: usize = 64;
 
-/// What the two keys are for. They stand in for the token, which is never sealed into anything itself.
+/// The purposes of the two keys. They are derived from the token, which is never used directly.
 const COOKIE_KEY: &str = "tidelock 2026-11-17 cookie of the page";
 const FORM_KEY: &str = "tidelock 2026-11-16 form token of a cookie";
 
-/// The codes and logins of one daemon.
 pub(crate) struct Logins {
     cookie_key: [u8; 32],
     form_key: [u8; 32],
@@ -56,12 +55,10 @@ pub(crate) struct LoginId([u8; 32]);
 #[derive(Clone, Debug)]
 pub(crate) struct SignedIn {
     pub(crate) id: LoginId,
-    /// To be sent back with every form.
     pub(crate) form_token: Secret,
 }
 
 impl Logins {
-    /// The logins under this token.
     pub(crate) fn new(token: &Secret) -> Self {
         let key = |purpose| blake3::derive_key(purpose, token.reveal().as_bytes());
         Self {
@@ -71,7 +68,6 @@ impl Logins {
         }
     }
 
-    /// Makes a code that opens one login.
     pub(crate) fn make_code(&self, now: Instant) -> Result<Secret, getrandom::Error> {
         let secret = Secret::generate()?;
         let mut tables = self.lock();
@@ -86,7 +82,6 @@ impl Logins {
         Ok(secret)
     }
 
-    /// Whether a code would open a login now.
     pub(crate) fn knows_code(&self, shown: &str, now: Instant) -> bool {
         let tables = self.lock();
         let mut valid = tables.codes.iter().filter(|code| code.is_valid(now));
@@ -97,7 +92,8 @@ impl Logins {
     pub(crate) fn redeem(
         &self,
         shown: &str,
-        (now, today): (Instant, SystemTime),
+        now: Instant,
+        today: SystemTime,
     ) -> Result<Option<Secret>, getrandom::Error> {
         let nonce = Secret::generate()?;
         let mut tables = self.lock();
@@ -111,7 +107,6 @@ impl Logins {
         Ok(Some(Secret::from_text(&format!("{content}-{}", seal.reveal()))))
     }
 
-    /// Finds the login of a cookie.
     pub(crate) fn find(&self, shown: &str, today: SystemTime) -> Option<SignedIn> {
         let (content, seal) = shown.rsplit_once('-')?;
         if !self.seal(content).matches(seal) {
@@ -130,7 +125,7 @@ impl Logins {
         })
     }
 
-    /// Keeps something to be said on the next page that this login loads. A later one takes its place.
+    /// Keeps a notice for the next page that this login loads. It replaces an earlier one.
     pub(crate) fn leave_notice(&self, id: LoginId, notice: Notice) {
         let notices = &mut self.lock().notices;
         notices.retain(|(other, _)| *other != id);
@@ -140,7 +135,6 @@ impl Logins {
         notices.push_back((id, notice));
     }
 
-    /// Takes what was left, to say it once.
     pub(crate) fn take_notice(&self, id: LoginId) -> Option<Notice> {
         let notices = &mut self.lock().notices;
         let position = notices.iter().position(|(other, _)| *other == id)?;
@@ -191,7 +185,7 @@ mod tests {
 
     fn open(logins: &Logins, now: Instant) -> Secret {
         let code = logins.make_code(now).unwrap();
-        let cookie = logins.redeem(code.reveal(), (now, SystemTime::now()));
+        let cookie = logins.redeem(code.reveal(), now, SystemTime::now());
         cookie.unwrap().unwrap()
     }
 
@@ -210,7 +204,7 @@ mod tests {
         ] {
             let logins = logins();
             let code = logins.make_code(start).unwrap();
-            let redeem = |wait: &Duration| logins.redeem(code.reveal(), (start + *wait, today));
+            let redeem = |wait: &Duration| logins.redeem(code.reveal(), start + *wait, today);
             let found: Vec<bool> = waits.iter().map(|wait| redeem(wait).unwrap().is_some()).collect();
             assert_eq!(found, expected, "{waits:?}");
         }
@@ -221,7 +215,7 @@ mod tests {
         let (now, today) = (Instant::now(), SystemTime::now());
         let logins = logins();
         let codes: Vec<Secret> = (0..=MAX_CODES).map(|_| logins.make_code(now).unwrap()).collect();
-        let redeem = |code: &Secret| logins.redeem(code.reveal(), (now, today)).unwrap();
+        let redeem = |code: &Secret| logins.redeem(code.reveal(), now, today).unwrap();
         assert!(redeem(&codes[0]).is_none());
         assert!(redeem(&codes[1]).is_some());
 

@@ -7,7 +7,7 @@ use subtle::ConstantTimeEq;
 /// How much randomness a secret has.
 const SECRET_BYTES: usize = 32;
 
-/// A text that proves something to whoever else knows it.
+/// A shared secret.
 #[derive(Clone)]
 pub(crate) struct Secret {
     text: String,
@@ -28,12 +28,11 @@ impl Secret {
         }
     }
 
-    /// Whether somebody has shown this secret. How long that takes depends on no byte of it.
+    /// Compares in constant time.
     pub(crate) fn matches(&self, shown: &str) -> bool {
         self.text.as_bytes().ct_eq(shown.as_bytes()).into()
     }
 
-    /// The text itself, to hand it to the one who shall know it.
     pub(crate) fn reveal(&self) -> &str {
         &self.text
     }

@@ -10,14 +10,13 @@ use thiserror::Error;
 
 use super::secret::Secret;
 
-/// A token is 64 characters when we make it; somebody else's may be longer, but not a book.
+/// The largest token file. Our own tokens have 64 characters.
 const TOKEN_LIMIT_BYTES: u64 = 4096;
-/// Shorter tokens can be guessed.
 const TOKEN_MIN_BYTES: usize = 32;
 /// The permissions that a token file may have at most: read and write for its owner.
 const ALLOWED_MODE: u32 = 0o600;
 
-/// Reads the token, and makes it first if there is none.
+/// Reads the token, or creates one.
 pub(crate) fn load_or_create(path: &Path, boot_id: BootId) -> Result<Secret, TokenError> {
     match File::open(path) {
         Ok(file) => read(path, file),
@@ -61,8 +60,8 @@ fn read(path: &Path, file: File) -> Result<Secret, TokenError> {
     Ok(Secret::from_text(token))
 }
 
-/// Writes a new token under another name and then gives it its own, so that nobody ever reads half of one.
-/// A link does not replace what is there, unlike a rename.
+/// Writes a new token under a temporary name and links it into place, so that nobody reads half of one. Unlike a
+/// rename, a link doesn't replace an existing file.
 fn create(path: &Path, boot_id: BootId) -> Result<(), TokenError> {
     let token = Secret::generate().map_err(TokenError::Random)?;
     let mut name = path.file_name().unwrap_or_default().to_owned();
@@ -96,37 +95,14 @@ fn file_error(path: &Path, source: io::Error) -> TokenError {
 /// Why there is no token.
 #[derive(Debug, Error)]
 pub enum TokenError {
-    /// The file could not be read or written.
     #[error("the token file `{path}` cannot be used", path = .path.display())]
-    File {
-        /// The token file.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// Somebody else owns the file.
+    File { path: PathBuf, source: io::Error },
     #[error("the token file `{path}` belongs to user {owner}, not to you", path = .path.display())]
-    ForeignOwner {
-        /// The token file.
-        path: PathBuf,
-        /// The user id that owns it.
-        owner: u32,
-    },
-    /// Others could read the file.
-    #[error("the token file `{path}` has mode {mode:04o}, and 0600 is the most that is safe", path = .path.display())]
-    TooOpen {
-        /// The token file.
-        path: PathBuf,
-        /// Its permission bits.
-        mode: u32,
-    },
-    /// What is in the file cannot be a token.
+    ForeignOwner { path: PathBuf, owner: u32 },
+    #[error("the token file `{path}` has mode {mode:04o}; 0600 is the most permissive mode that is safe", path = .path.display())]
+    TooOpen { path: PathBuf, mode: u32 },
     #[error("the token file `{path}` does not hold a token of at least {TOKEN_MIN_BYTES} characters", path = .path.display())]
-    Unusable {
-        /// The token file.
-        path: PathBuf,
-    },
-    /// The system gave no randomness.
+    Unusable { path: PathBuf },
     #[error("the system gave no random bytes for a token")]
     Random(#[source] getrandom::Error),
 }

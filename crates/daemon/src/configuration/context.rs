@@ -11,14 +11,14 @@ use serde::Deserialize;
 
 use crate::app::whole_ms;
 
-/// The most strategies that run at once. Each takes a thread and reads the disk; more of them only get into each other's way.
+/// The most strategies that run at once. Each takes a thread and reads the disk; more would only slow each other
+/// down.
 pub(super) const MOST_WORKERS: usize = 64;
 /// The most strategies that are commands. Each is a process for every question.
 const MOST_COMMANDS: usize = 16;
-/// The largest weight. What counts a hundred times as much as the rest counts alone.
+/// The largest weight. A hundred times the others' already decides alone.
 pub(super) const LARGEST_WEIGHT: f64 = 100.0;
 
-/// What holds for all questions about code.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ContextSection {
@@ -29,11 +29,9 @@ pub(crate) struct ContextSection {
     pub(crate) index_limit_mb: Option<u64>,
     /// What is set for strategies that are built in, by name.
     pub(crate) strategies: BTreeMap<String, StrategySection>,
-    /// Strategies that are commands.
     pub(crate) commands: Vec<CommandSection>,
 }
 
-/// How tokens are counted.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum TokenizerWord {
@@ -41,7 +39,6 @@ pub(crate) enum TokenizerWord {
     Cl100k,
 }
 
-/// A strategy that is built in.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct StrategySection {
@@ -50,23 +47,20 @@ pub(crate) struct StrategySection {
     pub(crate) weight: Option<f64>,
 }
 
-/// A strategy that is a command.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CommandSection {
     pub(crate) name: String,
-    /// The program and its arguments.
     pub(crate) command: Vec<String>,
     pub(crate) timeout_ms: Option<u64>,
     pub(crate) weight: Option<f64>,
 }
 
 impl ContextSection {
-    /// What is wrong with it, if something is.
     pub(super) fn check(&self) -> Result<(), String> {
         if let Some(tokens) = self.budget_tokens.filter(|tokens| *tokens > BUDGET_LIMIT_TOKENS) {
             return Err(format!(
-                "`context.budget_tokens` is {tokens}, and the most is {BUDGET_LIMIT_TOKENS}"
+                "`context.budget_tokens` is {tokens}; the limit is {BUDGET_LIMIT_TOKENS}"
             ));
         }
         check_time("context.deadline_ms", self.deadline_ms)?;
@@ -96,7 +90,6 @@ impl ContextSection {
             .try_for_each(|command| command.check(&mut names))
     }
 
-    /// The choices, with the usual ones where nothing is written.
     pub(crate) fn settings(self) -> ContextSettings {
         let usual = ContextSettings::default();
         let strategies = self.strategies.into_iter();
@@ -189,7 +182,6 @@ fn check_weight(key: &str, given: Option<f64>) -> Result<(), String> {
     }
 }
 
-/// A weight in hundredths.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -22,7 +22,7 @@ pub(super) const ANY_NAME: &str = "NAME";
 /// Stands behind a part of a path that is a list of tables.
 pub(super) const EACH: &str = "[]";
 
-/// What a daemon uses, in the words of those who use it.
+/// The settings that a daemon uses.
 #[derive(Debug)]
 pub(super) struct InForce {
     pub(super) default_agent: Option<String>,
@@ -38,7 +38,6 @@ pub(super) struct InForce {
 }
 
 impl InForce {
-    /// With these settings for the model, which depend on more than the file.
     pub(super) fn new(configuration: Configuration, model: ModelSettings) -> Self {
         let Configuration {
             sessions,
@@ -79,40 +78,31 @@ impl InForce {
 /// What can be written for a key.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
-    /// A text.
     Text,
     /// An absolute path.
     Path,
-    /// One of some words.
     OneOf(&'static [&'static str]),
-    /// A whole number.
     Whole {
-        /// The least.
         least: u64,
         /// The most, if there is one.
         most: Option<u64>,
     },
-    /// A number that may have a fraction.
     Number {
-        /// The least.
         least: u64,
         /// The most, if there is one.
         most: Option<u64>,
     },
     /// `true` or `false`.
     YesNo,
-    /// Several texts.
     Texts,
     /// Several absolute paths.
     Paths,
-    /// Names with a text each.
     TextByName,
     /// Several tables, whose keys have rows of their own.
     Tables,
 }
 
 impl Kind {
-    /// In words.
     #[must_use]
     pub fn words(self) -> String {
         match self {
@@ -140,18 +130,15 @@ fn range(least: u64, most: Option<u64>) -> String {
     }
 }
 
-/// One key of the file.
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
     /// Its path. `NAME` stands for a name that the user chooses, `[]` for each of a list.
     pub path: &'static str,
-    /// What can be written.
     pub kind: Kind,
-    /// What it is for.
     pub meaning: &'static str,
-    /// The variable that goes before the file, if there is one.
+    /// The environment variable that takes precedence over the file, if any.
     pub before_file: Option<&'static str>,
-    /// The variable that is asked if the file says nothing, if there is one.
+    /// The environment variable that is the fallback, if any.
     pub after_file: Option<&'static str>,
     /// What is used, for the one of this name where the user chooses names.
     pub(super) in_force: fn(&InForce, &str) -> Value,
@@ -180,7 +167,7 @@ impl Key {
         self
     }
 
-    /// What a daemon uses if nobody says anything; null if that is nothing.
+    /// The default; null if there is none.
     #[must_use]
     pub fn usual(&self) -> Value {
         let usual = InForce::new(Configuration::default(), ModelSettings::default());
@@ -210,20 +197,20 @@ pub static KEYS: &[Key] = &[
     Key::new(
         "machine.name",
         Kind::Text,
-        "What this machine is called on a log that several share. Without it, the name of the host.",
+        "The name of this machine on a shared log. Defaults to the host name.",
         |now, _| json!(now.machine),
     )
     .or_variables(MACHINE_NAME, None),
     Key::new(
         "sessions.default_agent",
         Kind::Text,
-        "Who is asked if nobody says which. Without it that is `model` if it is ready, and `rehearsal` otherwise.",
+        "The agent to use by default. If not set, `model` if it is ready, otherwise `rehearsal`.",
         |now, _| json!(now.default_agent),
     ),
     Key::new(
         "sessions.after_crash",
         Kind::OneOf(&["go_on", "wait"]),
-        "What becomes of prompts that waited when a daemon went away.",
+        "What happens to waiting prompts after a daemon has crashed.",
         |now, _| match now.sessions.after_crash {
             AfterCrash::GoOn => json!("go_on"),
             AfterCrash::Wait => json!("wait"),
@@ -232,7 +219,7 @@ pub static KEYS: &[Key] = &[
     Key::new(
         "sessions.permission_timeout_seconds",
         COUNT,
-        "A question of an agent that nobody answers in this time is denied. Without it, the agent waits until somebody answers or stops the turn.",
+        "How long an agent waits for permission; then the request is denied. If not set, it waits until you answer or stop the turn.",
         |now, _| now.sessions.permission_timeout.map_or(Value::Null, seconds),
     ),
     Key::new(
@@ -244,7 +231,7 @@ pub static KEYS: &[Key] = &[
     Key::new(
         "sessions.tool_timeout_seconds",
         COUNT,
-        "How long one call of a tool may take.",
+        "How long a tool call may take.",
         |now, _| seconds(now.sessions.tool_timeout),
     ),
     Key::new(
@@ -256,7 +243,7 @@ pub static KEYS: &[Key] = &[
     Key::new(
         "sessions.rules",
         Kind::Tables,
-        "What agents may do. The first rule that speaks of a wish counts; the rules of a session go before these.",
+        "What agents may do. The first rule that matches counts; a session's own rules take precedence.",
         |now, _| json!(now.sessions.rules),
     ),
     Key::new(
@@ -268,13 +255,13 @@ pub static KEYS: &[Key] = &[
     Key::new(
         "sessions.rules[].pattern",
         Kind::Text,
-        "What it is to do: a path, or a line for the shell, with `*` for anything. Without it, whatever it is.",
+        "A path or a shell command, with `*` for anything. If not set, everything matches.",
         nothing,
     ),
     Key::new(
         "sessions.rules[].permission",
         Kind::OneOf(&["allow", "ask", "deny"]),
-        "What is to be done about it.",
+        "Whether to allow it, ask, or deny it.",
         nothing,
     ),
     Key::new(
@@ -287,13 +274,13 @@ pub static KEYS: &[Key] = &[
     Key::new(
         "model.key_env",
         Kind::Text,
-        "The variable that has the key.",
+        "The environment variable with the API key.",
         |now, _| json!(now.key_env),
     ),
     Key::new(
         "model.key_file",
         Kind::Path,
-        "The file that has the key, in place of a variable.",
+        "The file with the API key, instead of a variable.",
         |now, _| json!(now.key_file),
     ),
     Key::new(
@@ -309,67 +296,67 @@ pub static KEYS: &[Key] = &[
     Key::new(
         "model.context_tokens",
         COUNT,
-        "What the model can read in one go, in tokens.",
+        "The context window of the model, in tokens.",
         |now, _| json!(now.model.context_tokens),
     ),
     Key::new(
         "model.opening_context_tokens",
         COUNT,
-        "How much of the code it is shown before a turn begins, in tokens; 0 for nothing.",
+        "How much code the model is shown before a turn begins, in tokens; 0 for none.",
         |now, _| json!(now.model.opening_context_tokens),
     ),
     Key::new(
         "model.max_steps",
         COUNT,
-        "How often the model is asked in one turn.",
+        "How many requests to the model one turn may make.",
         |now, _| json!(now.model.limits.steps),
     ),
     Key::new(
         "model.max_tokens",
         COUNT,
-        "How many tokens it reads and writes in one turn.",
+        "How many tokens one turn may use.",
         |now, _| json!(now.model.limits.tokens),
     ),
     Key::new(
         "model.max_time_seconds",
         COUNT,
-        "How long one turn takes.",
+        "How long one turn may take.",
         |now, _| seconds(now.model.limits.time),
     ),
     Key::new(
         "model.max_cost",
         PRICE,
-        "What one turn costs, in the currency of the prices.",
+        "How much one turn may cost, in the currency of the prices.",
         |now, _| json!(now.model.limits.cost_micros.map(millionths)),
     ),
     Key::new(
         "model.input_price",
         PRICE,
-        "What a million tokens cost that the model reads.",
+        "The price of a million input tokens.",
         |now, _| json!(now.model.prices.map(|prices| millionths(prices.input_micros))),
     ),
     Key::new(
         "model.output_price",
         PRICE,
-        "What a million tokens cost that it writes.",
+        "The price of a million output tokens.",
         |now, _| json!(now.model.prices.map(|prices| millionths(prices.output_micros))),
     ),
     Key::new(
         "model.request_timeout_seconds",
         COUNT,
-        "How long it may take until an answer begins.",
+        "How long the model may take to begin its answer.",
         |now, _| seconds(now.model.request_timeout),
     ),
     Key::new(
         "model.idle_timeout_seconds",
         COUNT,
-        "How long there may be silence in the middle of one.",
+        "How long an answer may pause.",
         |now, _| seconds(now.model.idle_timeout),
     ),
     Key::new(
         "model.max_retries",
         COUNT,
-        "How often one step is tried again.",
+        "How often a failed request is retried.",
         |now, _| json!(now.model.max_retries),
     ),
     Key::new(
@@ -381,13 +368,13 @@ pub static KEYS: &[Key] = &[
     Key::new(
         "agents.NAME.description",
         Kind::Text,
-        "What it is, for lists.",
+        "A description, shown in lists.",
         |now, name| json!(now.agent(name).description),
     ),
     Key::new(
         "agents.NAME.environment",
         Kind::TextByName,
-        "Variables that it gets besides those of the daemon.",
+        "Environment variables in addition to the daemon's.",
         |now, name| {
             // A key is often among them.
             let names = now.agent(name).environment.into_keys();
@@ -397,7 +384,7 @@ pub static KEYS: &[Key] = &[
     Key::new(
         "agents.NAME.write_below",
         Kind::Paths,
-        "Where it may write besides its sandbox, such as where it keeps its conversations.",
+        "Where it may write outside its sandbox, for example to keep its conversations.",
         |now, name| json!(now.agent(name).write_below),
     ),
     Key::new(
@@ -426,7 +413,7 @@ pub static KEYS: &[Key] = &[
     Key::new(
         "plans.max_sandboxes",
         AT_LEAST_ONE,
-        "How many sandboxes there may be. At the limit, the oldest ones of plans that are over are deleted.",
+        "How many sandboxes may exist. At the limit, the oldest sandboxes of finished plans are deleted.",
         |now, _| json!(now.plans.max_sandboxes),
     ),
     Key::new(
@@ -441,7 +428,7 @@ pub static KEYS: &[Key] = &[
             least: 0,
             most: Some(BUDGET_LIMIT_TOKENS as u64),
         },
-        "How large an answer about code may be, in tokens, if whoever asks says nothing else.",
+        "The default size limit of an answer about code, in tokens.",
         |now, _| json!(now.context.budget_tokens),
     ),
     Key::new(
@@ -471,13 +458,13 @@ pub static KEYS: &[Key] = &[
     Key::new(
         "context.index_limit_mb",
         AT_LEAST_ONE,
-        "What all indexes together may take, in MiB; the one that was not used longest goes first.",
+        "How much space all indexes may take, in MiB. The least recently used one is removed first.",
         |now, _| json!(now.context.index_limit_bytes / (1024 * 1024)),
     ),
     Key::new(
         "context.strategies.NAME.enabled",
         Kind::YesNo,
-        "Whether the strategy is asked if nobody asks for it by name.",
+        "Whether the strategy is used by default.",
         |now, name| json!(now.strategy(name).enabled),
     ),
     Key::new(
@@ -489,13 +476,13 @@ pub static KEYS: &[Key] = &[
     Key::new(
         "context.strategies.NAME.weight",
         WEIGHT,
-        "How much what it finds counts.",
+        "The weight of its results.",
         |now, name| hundredths(now.strategy(name).weight_percent),
     ),
     Key::new(
         "context.commands",
         Kind::Tables,
-        "Strategies that are commands: each gets a question as JSON and answers with places.",
+        "Commands that search: each gets a question as JSON and answers with locations.",
         |now, _| commands(&now.context),
     ),
     Key::new(
@@ -519,7 +506,7 @@ pub static KEYS: &[Key] = &[
     Key::new(
         "context.commands[].weight",
         WEIGHT,
-        "How much what it finds counts.",
+        "The weight of its results.",
         |_, _| hundredths(StrategySettings::default().weight_percent),
     ),
 ];

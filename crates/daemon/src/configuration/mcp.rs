@@ -2,7 +2,6 @@
 
 use serde::Deserialize;
 
-/// What holds for all clients.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct McpSection {
@@ -10,16 +9,13 @@ pub(crate) struct McpSection {
     pub(crate) apply: Option<ApplyWord>,
 }
 
-/// Whether clients may change a workspace.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ApplyWord {
     /// If the user says so each time.
     #[default]
     Ask,
-    /// Always.
     Allow,
-    /// Never.
     Never,
 }
 

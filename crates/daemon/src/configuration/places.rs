@@ -9,13 +9,12 @@ use toml::de::{DeTable, DeValue};
 
 use super::keys::{ANY_NAME, EACH, KEYS};
 
-/// How alike two words must be for one to be taken for a misspelling of the other.
+/// How similar two words must be for one to be a misspelling of the other.
 const ALIKE: f64 = 0.75;
 
 /// The line of every key that is written, by its path.
 pub(super) type Places = BTreeMap<String, usize>;
 
-/// A place in the file, in words.
 pub(super) fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
     let before = text.get(..offset).unwrap_or(text);
     let line = before.matches('\n').count() + 1;
@@ -23,10 +22,7 @@ pub(super) fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
     (line, column)
 }
 
-/// Finds every key of a document.
-///
-/// # Errors
-/// The first one that nobody knows, in words.
+/// Finds every key of a document. Fails on the first unknown one.
 pub(super) fn find(text: &str, document: &DeTable<'_>) -> Result<Places, String> {
     let mut places = Places::new();
     Walk {
@@ -122,7 +118,7 @@ fn joined(path: &str, name: &str) -> String {
     }
 }
 
-/// What was probably meant: a key that is written alike, or one of the same name elsewhere.
+/// What was probably meant: a similar key, or one of the same name elsewhere.
 fn advice(pattern: &str, name: &str, known: &[&str]) -> String {
     if let Some(word) = alike(name, known.iter().map(|part| plain(part))) {
         return format!("did you mean `{word}`?");

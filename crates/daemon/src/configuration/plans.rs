@@ -5,25 +5,20 @@ use std::time::Duration;
 use plans::PlansSettings;
 use serde::Deserialize;
 
-/// A day.
 pub(super) const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// What holds for all plans.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct PlansSection {
     /// How long plans are kept that were applied or discarded.
     pub(crate) keep_days: Option<u32>,
-    /// How much their contents may take.
     pub(crate) keep_mb: Option<u64>,
-    /// How many sandboxes there may be.
     pub(crate) max_sandboxes: Option<usize>,
-    /// The largest file that a plan carries.
     pub(crate) max_file_mb: Option<u64>,
 }
 
 impl PlansSection {
-    /// What is written goes before what there is.
+    /// The file takes precedence.
     pub(crate) fn settings(self, usual: PlansSettings) -> PlansSettings {
         PlansSettings {
             keep_for: self.keep_days.map_or(usual.keep_for, |days| DAY * days),

@@ -15,10 +15,9 @@ use crate::sessions::{Variables, check_default_agent, model_settings};
 /// What is said in place of a secret.
 pub(super) const NOT_SHOWN: &str = "(not shown)";
 
-/// What a daemon would use that reads this file, with these variables. Nothing is started and nothing is changed.
+/// The settings that a daemon would use with this file and these variables. Nothing is started or changed.
 ///
-/// # Errors
-/// The file, or the file with the key that it names, cannot be used.
+/// # Errors The file, or the key file that it names, can't be used.
 pub fn settings_of(
     file: Option<&Path>,
     environment: &[(OsString, OsString)],
@@ -33,7 +32,6 @@ pub fn settings_of(
     survey(&written, environment)
 }
 
-/// The same for a file that has been read.
 pub(crate) fn survey(
     written: &Written,
     environment: &[(OsString, OsString)],
@@ -92,7 +90,7 @@ fn source(key: &Key, path: &str, places: &Places, variables: Variables<'_>) -> S
         .unwrap_or(SettingSource::Default)
 }
 
-/// The key of the model is no key of the file, but people look for it here: whether there is one, and from where.
+/// The API key is no setting of the file, but people look for it here: whether it is set, and from where.
 fn secret(now: &InForce, has_key: bool, places: &Places) -> Setting {
     let source = match (&now.key_env, has_key, places.get("model.key_file")) {
         (_, true, Some(line)) => SettingSource::File { line: *line },
@@ -122,7 +120,6 @@ mod tests {
         pairs.map(|(name, value)| (name.into(), value.into())).collect()
     }
 
-    /// The value and the source of some keys.
     fn check(text: &str, set: &[(&str, &str)], expected: &[(&str, Value, &str)]) {
         let settings = survey(&parse(text).unwrap(), &variables(set)).unwrap();
         for (key, value, source) in expected {

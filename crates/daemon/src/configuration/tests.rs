@@ -188,7 +188,7 @@ fn a_mistake_is_told_with_its_place() {
         ),
         (
             "[context]\nbudget_tokens = 1000001\n",
-            "`context.budget_tokens` is 1000001, and the most is 1000000",
+            "`context.budget_tokens` is 1000001; the limit is 1000000",
         ),
         (
             "[context]\ndeadline_ms = 0\n",

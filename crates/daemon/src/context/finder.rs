@@ -4,19 +4,19 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use async_trait::async_trait;
-use context::{Answer, Outcome};
+use context::{Answer, StrategyOutcome};
 use sessions::{ContextFinder, ContextFound, ContextGround, ContextOrder, FinderError};
 
-use super::ground::Ground;
 use super::service::{ContextService, FocusFrom, Question};
+use super::tree::TreeRef;
 
 #[async_trait]
 impl ContextFinder for ContextService {
     async fn find(&self, order: ContextOrder) -> Result<ContextFound, FinderError> {
         let question = Question {
-            ground: match order.ground {
-                ContextGround::Plan(plan) => Ground::Plan(plan),
-                ContextGround::Directory(directory) => Ground::Directory(directory),
+            tree: match order.ground {
+                ContextGround::Plan(plan) => TreeRef::Plan(plan),
+                ContextGround::Directory(directory) => TreeRef::Directory(directory),
             },
             query: order.query,
             focus: order.focus,
@@ -66,10 +66,12 @@ fn summary(answer: &Answer, files: usize) -> String {
     );
     for report in &answer.strategies {
         let did_not = match &report.outcome {
-            Outcome::Ran { .. } | Outcome::NotApplicable { .. } | Outcome::LeftOut => continue,
-            Outcome::TimedOut { .. } | Outcome::OutOfTime => "timed out",
-            Outcome::Open { .. } => "is not asked for a while",
-            Outcome::Failed { .. } => "failed",
+            StrategyOutcome::Ran { .. }
+            | StrategyOutcome::NotApplicable { .. }
+            | StrategyOutcome::LeftOut => continue,
+            StrategyOutcome::TimedOut { .. } | StrategyOutcome::OutOfTime => "timed out",
+            StrategyOutcome::Open { .. } => "is not asked for a while",
+            StrategyOutcome::Failed { .. } => "failed",
         };
         // Writing to a text cannot fail.
         let _ = write!(summary, "; {} {did_not}", report.strategy);
@@ -97,7 +99,7 @@ mod tests {
             score: 1.0,
             parts: Vec::new(),
         };
-        let report = |name: &str, outcome: Outcome| StrategyReport {
+        let report = |name: &str, outcome: StrategyOutcome| StrategyReport {
             strategy: StrategyName::new(name),
             outcome,
             took: Duration::ZERO,
@@ -108,11 +110,11 @@ mod tests {
             tokens: 1,
             budget_tokens: 2,
             strategies: vec![
-                report("keyword", Outcome::Ran { hits: 1 }),
-                report("recent", Outcome::OutOfTime),
+                report("keyword", StrategyOutcome::Ran { hits: 1 }),
+                report("recent", StrategyOutcome::OutOfTime),
                 report(
                     "symbols",
-                    Outcome::Failed {
+                    StrategyOutcome::Failed {
                         why: "why".to_owned(),
                     },
                 ),

@@ -1,8 +1,7 @@
 //! Context, as this daemon finds and shows it.
 //!
-//! - `start` puts the service together: what is set, and what others know.
 //! - `service` is how the rest of the daemon asks: the interface, the page and agents alike. It is where questions are counted.
-//! - `ground` is which tree is looked at, and as whom; `focus` the files that a question is about. `plan_view` is a plan's
+//! - `tree` is which tree is looked at, and as whom; `focus` the files that a question is about. `plan_view` is a plan's
 //!   sandbox as a tree, `shown` a tree without what must not be shown.
 //! - `open_plans` tells strategies what is being changed; language servers do so in their own module. `finder` is what agents
 //!   have of it.
@@ -10,14 +9,66 @@
 
 mod finder;
 mod focus;
-mod ground;
 mod open_plans;
 mod plan_view;
 mod service;
 mod shown;
-mod start;
+mod tree;
 pub(crate) mod wire;
 
-pub(crate) use ground::Ground;
 pub(crate) use service::{ContextService, FocusFrom, Question, QuestionError};
-pub(crate) use start::{Around, start};
+pub(crate) use tree::TreeRef;
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::sync::Arc;
+
+use context::{Contexts, ContextsOptions, ForCommands, Ports};
+use kernel::{CircuitBreaker, Clock};
+use plans::Plans;
+use process::{Processes, Tasks};
+
+use crate::configuration::ContextSection;
+use crate::home::Home;
+use crate::language_servers::LanguageServers;
+use crate::metrics::ContextMetrics;
+use open_plans::SharedPlans;
+
+#[derive(Clone, Copy)]
+pub(crate) struct Around<'a> {
+    pub(crate) home: &'a Home,
+    pub(crate) scratch: &'a Path,
+    pub(crate) breakers: &'a CircuitBreaker,
+    pub(crate) processes: &'a Processes,
+    pub(crate) language_servers: &'a LanguageServers,
+    pub(crate) plans: &'a Plans,
+    pub(crate) for_commands: &'a [(OsString, OsString)],
+    pub(crate) tasks: &'a Tasks,
+    pub(crate) clock: &'a Arc<dyn Clock>,
+}
+
+/// A service that has no index open yet.
+pub(crate) fn start(section: ContextSection, around: Around<'_>) -> ContextService {
+    let contexts = Contexts::new(ContextsOptions {
+        settings: section.settings(),
+        directory: around.home.context(),
+        scratch: around.scratch.to_owned(),
+        breakers: around.breakers.clone(),
+        ports: Ports {
+            languages: Arc::new(around.language_servers.clone()),
+            plans: Arc::new(SharedPlans(around.plans.clone())),
+        },
+        commands: ForCommands {
+            processes: around.processes.clone(),
+            environment: around.for_commands.iter().cloned().collect(),
+        },
+        tasks: around.tasks.clone(),
+        clock: Arc::clone(around.clock),
+    });
+    ContextService {
+        plans: around.plans.clone(),
+        metrics: ContextMetrics::default(),
+        clock: Arc::clone(around.clock),
+        contexts,
+    }
+}

@@ -10,14 +10,13 @@ use protocol::PlanState;
 
 use super::plan_view::tree_path;
 
-/// How many plans of a workspace are looked at. More of them than this are not what somebody works on now.
+/// How many plans of a workspace are looked at: those that somebody may be working on now.
 const MOST_PLANS: usize = 16;
 /// How many plans are considered for that, the newest first.
 const MOST_CONSIDERED: u32 = 256;
-/// How many paths of a plan are told. One with more of them changes everything, which tells nothing.
+/// How many paths of a plan are reported. A plan with more changes everything, which says nothing.
 const MOST_PATHS: usize = 1000;
 
-/// The plans of this daemon.
 #[derive(Clone, Debug)]
 pub(super) struct SharedPlans(pub(super) Plans);
 

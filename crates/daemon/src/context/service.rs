@@ -13,12 +13,12 @@ use kernel::{Clock, Deadline, Scope};
 use plans::{PlanError, Plans};
 use sessions::permissions::Readable;
 
-use super::ground::{Found, Ground, blocking};
 use super::shown::Shown;
+use super::tree::{SearchedTree, TreeRef, blocking};
 use super::{focus, wire};
 use crate::metrics::ContextMetrics;
 
-/// Answers questions about code for this daemon. Clones are the same.
+/// Answers questions about code. Clones share the service.
 #[derive(Clone, Debug)]
 pub(crate) struct ContextService {
     pub(super) contexts: Contexts,
@@ -27,10 +27,9 @@ pub(crate) struct ContextService {
     pub(super) clock: Arc<dyn Clock>,
 }
 
-/// A question.
 #[derive(Clone, Debug)]
 pub(crate) struct Question {
-    pub(crate) ground: Ground,
+    pub(crate) tree: TreeRef,
     pub(crate) query: String,
     /// Files that it is about, as they were written.
     pub(crate) focus: Vec<String>,
@@ -41,20 +40,15 @@ pub(crate) struct Question {
     pub(crate) only: Vec<String>,
     pub(crate) without: Vec<String>,
     pub(crate) tokenizer: Option<TokenizerName>,
-    /// What whoever asks may read.
     pub(crate) readable: Readable,
 }
 
-/// What paths are written from.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum FocusFrom {
-    /// The directory that the question names.
     Directory,
-    /// The root of the tree.
     Root,
 }
 
-/// An answer, and what it is about.
 #[derive(Debug)]
 pub(crate) struct Answered {
     pub(crate) root: PathBuf,
@@ -65,16 +59,12 @@ pub(crate) struct Answered {
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum QuestionError {
-    /// There is no such tree, or it cannot be had.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// The question cannot be understood.
     #[error(transparent)]
     Context(#[from] ContextError),
-    /// A file in focus is not in the tree, by its path.
     #[error(transparent)]
     Focus(BadPath),
-    /// A strategy is named that there is not.
     #[error("there is no strategy `{name}`; there are: {known}")]
     NoSuchStrategy {
         /// Where it is named: `only` or `without`, and its place there.
@@ -111,8 +101,8 @@ impl ContextService {
         }
         let patience = question.patience.unwrap_or(settings.patience);
         let deadline = Deadline::after(&self.clock, patience);
-        let found = question.ground.find(&self.plans, deadline.clone()).await?;
-        let Found {
+        let found = question.tree.find(&self.plans, deadline.clone()).await?;
+        let SearchedTree {
             root,
             directory,
             view,
@@ -174,12 +164,11 @@ impl ContextService {
         Ok(found)
     }
 
-    /// The indexes that are open, by root.
     pub(crate) fn indexes(&self) -> Vec<IndexInfo> {
         self.contexts.indexes()
     }
 
-    /// Makes the index of the tree that a directory is in anew. *Cancel safety*: may be dropped; it is made in the background.
+    /// Rebuilds the index of the tree that a directory is in. *Cancel safety*: may be dropped; it is made in the background.
     pub(crate) async fn rebuild(&self, directory: PathBuf) -> Result<IndexInfo, QuestionError> {
         let root = self.plans.root_of(directory).await?;
         if let Some(index) = self.contexts.index(&root) {
@@ -188,7 +177,7 @@ impl ContextService {
         Ok(self.index_of(&root))
     }
 
-    /// What there is to know of the index of a tree. One that is being removed is as if it had not begun.
+    /// The state of a tree's index. One that is being removed counts as absent.
     fn index_of(&self, root: &Path) -> IndexInfo {
         match self.contexts.index(root) {
             Some(index) => index.info(),
@@ -246,23 +235,20 @@ impl ContextService {
             .collect()
     }
 
-    /// How many indexes there are, in the words of the wire.
     pub(crate) fn counts(&self) -> protocol::ContextCounts {
         wire::counts_to_wire(&self.indexes())
     }
 
-    /// What was asked, in numbers.
     pub(crate) fn metrics(&self) -> &ContextMetrics {
         &self.metrics
     }
 
-    /// Throws indexes away that nobody has used for long, if there are too many. How many. *Cancel safety*: may be dropped;
-    /// what is done is done.
+    /// Removes the least recently used indexes if there are too many, and returns how many. *Cancel safety*: may be
+    /// dropped; what was removed stays removed.
     pub(crate) async fn collect(&self) -> io::Result<usize> {
         self.contexts.collect().await
     }
 
-    /// Ends what goes on in the background.
     pub(crate) fn close(&self) {
         self.contexts.close();
     }

@@ -7,7 +7,6 @@ use context::{FileText, NotText, Since, TreePath, View};
 use kernel::Scope;
 use sessions::permissions::Readable;
 
-/// Says which files may be shown.
 pub(super) trait Allows: Send + Sync + std::fmt::Debug {
     fn allows(&self, path: &str) -> bool;
 }
@@ -18,7 +17,7 @@ impl Allows for Readable {
     }
 }
 
-/// A tree in which the files that somebody may not read are as if they were not there.
+/// A tree without the files that the reader has no permission for.
 #[derive(Debug)]
 pub(super) struct Shown<A> {
     pub(super) view: Arc<dyn View>,
@@ -62,7 +61,6 @@ mod tests {
 
     use super::*;
 
-    /// Everything but what has a word in its path.
     #[derive(Debug)]
     struct Without(&'static str);
 

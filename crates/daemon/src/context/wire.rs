@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use context::{
-    Answer, Depth, Fragment, IndexInfo, IndexState, LeftOut, Outcome, ScorePart, StrategyName,
+    Answer, Depth, Fragment, IndexInfo, IndexState, LeftOut, ScorePart, StrategyName, StrategyOutcome,
     StrategyReport, StrategySettings,
 };
 
@@ -11,7 +11,6 @@ use super::service::Answered;
 use crate::app::{whole_ms, whole_ms_up};
 use crate::times::rfc3339;
 
-/// An answer.
 pub(crate) fn answer_to_wire(answered: Answered, plan: Option<String>) -> protocol::ContextAnswer {
     let Answered { root, answer, index } = answered;
     protocol::ContextAnswer {
@@ -80,16 +79,16 @@ fn left_out_to_wire(left_out: &LeftOut) -> protocol::ContextLeftOut {
 fn strategy_to_wire(report: &StrategyReport) -> protocol::ContextStrategy {
     use protocol::ContextStrategyState as State;
     let (state, hits, why, retry_after) = match &report.outcome {
-        Outcome::Ran { hits } => (State::Ran, *hits, None, None),
-        Outcome::NotApplicable { why } => (State::NotApplicable, 0, Some(why.clone()), None),
-        Outcome::TimedOut { after } => {
+        StrategyOutcome::Ran { hits } => (State::Ran, *hits, None, None),
+        StrategyOutcome::NotApplicable { why } => (State::NotApplicable, 0, Some(why.clone()), None),
+        StrategyOutcome::TimedOut { after } => {
             let why = format!("it had {} ms", whole_ms(*after));
             (State::TimedOut, 0, Some(why), None)
         }
-        Outcome::OutOfTime => (State::OutOfTime, 0, None, None),
-        Outcome::Open { retry_after } => (State::Open, 0, None, *retry_after),
-        Outcome::Failed { why } => (State::Failed, 0, Some(why.clone()), None),
-        Outcome::LeftOut => (State::LeftOut, 0, None, None),
+        StrategyOutcome::OutOfTime => (State::OutOfTime, 0, None, None),
+        StrategyOutcome::Open { retry_after } => (State::Open, 0, None, *retry_after),
+        StrategyOutcome::Failed { why } => (State::Failed, 0, Some(why.clone()), None),
+        StrategyOutcome::LeftOut => (State::LeftOut, 0, None, None),
     };
     protocol::ContextStrategy {
         id: report.strategy.to_string(),
@@ -101,7 +100,6 @@ fn strategy_to_wire(report: &StrategyReport) -> protocol::ContextStrategy {
     }
 }
 
-/// An index.
 pub(crate) fn index_to_wire(index: &IndexInfo) -> protocol::ContextIndex {
     use protocol::ContextIndexState as State;
     let (state, why, files) = match &index.state {
@@ -122,7 +120,6 @@ pub(crate) fn index_to_wire(index: &IndexInfo) -> protocol::ContextIndex {
     }
 }
 
-/// A strategy as it is set.
 pub(crate) fn strategy_info_to_wire(
     (name, set): (StrategyName, StrategySettings),
 ) -> protocol::ContextStrategyInfo {
@@ -141,7 +138,6 @@ pub(super) fn counts_to_wire(indexes: &[IndexInfo]) -> protocol::ContextCounts {
     }
 }
 
-/// Milliseconds with what is behind the point, to a thousandth.
 fn milliseconds(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 1_000_000.0).round() / 1000.0
 }
@@ -156,10 +152,10 @@ mod tests {
     #[test]
     fn what_a_strategy_did_is_said_with_its_reason() {
         let ms = Duration::from_millis;
-        let failed = |why: &str| Outcome::Failed { why: why.to_owned() };
-        let not_applicable = |why: &str| Outcome::NotApplicable { why: why.to_owned() };
+        let failed = |why: &str| StrategyOutcome::Failed { why: why.to_owned() };
+        let not_applicable = |why: &str| StrategyOutcome::NotApplicable { why: why.to_owned() };
         for (outcome, state, hits, why, retry_after_ms) in [
-            (Outcome::Ran { hits: 3 }, State::Ran, 3, None, None),
+            (StrategyOutcome::Ran { hits: 3 }, State::Ran, 3, None, None),
             (
                 not_applicable("no git"),
                 State::NotApplicable,
@@ -168,15 +164,15 @@ mod tests {
                 None,
             ),
             (
-                Outcome::TimedOut { after: ms(5) },
+                StrategyOutcome::TimedOut { after: ms(5) },
                 State::TimedOut,
                 0,
                 Some("it had 5 ms"),
                 None,
             ),
-            (Outcome::OutOfTime, State::OutOfTime, 0, None, None),
+            (StrategyOutcome::OutOfTime, State::OutOfTime, 0, None, None),
             (
-                Outcome::Open {
+                StrategyOutcome::Open {
                     retry_after: Some(Duration::from_micros(1500)),
                 },
                 State::Open,
@@ -185,7 +181,7 @@ mod tests {
                 Some(2),
             ),
             (failed("broken"), State::Failed, 0, Some("broken"), None),
-            (Outcome::LeftOut, State::LeftOut, 0, None, None),
+            (StrategyOutcome::LeftOut, State::LeftOut, 0, None, None),
         ] {
             let report = StrategyReport {
                 strategy: StrategyName::new("a"),

@@ -1,19 +1,17 @@
 //! Answers as they go over the wire.
 
-use lsp::{ActionEffect, Answered, Completeness, DiagnosticTag, FileChange, Outcome, Severity};
+use lsp::{ActionEffect, Answered, QueryResult};
 use protocol::{
-    AnsweredBy, Call, CallsAnswer, CodeAction, CodeActionsAnswer, Completion, CompletionsAnswer, Diagnostic,
-    DiagnosticSeverity, DiagnosticsAnswer, EditAnswer, FileEdit, HoverAnswer, Location, LocationsAnswer,
-    NotAnswered, Position, Range, Related, Signature, SignatureAnswer, Symbol, SymbolsAnswer, TextEdit,
+    AnsweredBy, CallsAnswer, CodeAction, CodeActionsAnswer, CompletionsAnswer, DiagnosticsAnswer, EditAnswer,
+    HoverAnswer, LocationsAnswer, NotAnswered, SignatureAnswer, SymbolsAnswer,
 };
 
 use super::problems::code_of;
 
-/// Places. An answer of another kind does not come to this question.
 pub(crate) fn locations(answered: Answered) -> LocationsAnswer {
     let (workspace, answered_by) = (workspace(&answered), answered_by(&answered));
-    let (locations, total) = match answered.answer.outcome {
-        Outcome::Locations(list) => (list.items.iter().map(location).collect(), list.total),
+    let (locations, total) = match answered.answer.result {
+        QueryResult::Locations(list) => (list.items, list.total),
         _ => (Vec::new(), 0),
     };
     LocationsAnswer {
@@ -26,12 +24,12 @@ pub(crate) fn locations(answered: Answered) -> LocationsAnswer {
 
 pub(crate) fn hover(answered: Answered) -> HoverAnswer {
     let (workspace, answered_by) = (workspace(&answered), answered_by(&answered));
-    let hover = match answered.answer.outcome {
-        Outcome::Hover(hover) => hover,
+    let hover = match answered.answer.result {
+        QueryResult::Hover(hover) => hover,
         _ => None,
     };
     HoverAnswer {
-        range: hover.as_ref().and_then(|hover| hover.range).map(range),
+        range: hover.as_ref().and_then(|hover| hover.range),
         text: hover.map(|hover| hover.text),
         workspace,
         answered_by,
@@ -40,12 +38,8 @@ pub(crate) fn hover(answered: Answered) -> HoverAnswer {
 
 pub(crate) fn completions(answered: Answered) -> CompletionsAnswer {
     let (workspace, answered_by) = (workspace(&answered), answered_by(&answered));
-    let (completions, total, incomplete) = match answered.answer.outcome {
-        Outcome::Completions(found) => (
-            found.list.items.into_iter().map(completion).collect(),
-            found.list.total,
-            found.completeness == Completeness::Incomplete,
-        ),
+    let (completions, total, incomplete) = match answered.answer.result {
+        QueryResult::Completions(found) => (found.list.items, found.list.total, found.incomplete),
         _ => (Vec::new(), 0, false),
     };
     CompletionsAnswer {
@@ -59,8 +53,8 @@ pub(crate) fn completions(answered: Answered) -> CompletionsAnswer {
 
 pub(crate) fn edit(answered: Answered) -> EditAnswer {
     let (workspace, answered_by) = (workspace(&answered), answered_by(&answered));
-    let (files, diff) = match answered.answer.outcome {
-        Outcome::Edit(edit) => (edit.changes.iter().map(file_edit).collect(), edit.diff),
+    let (files, diff) = match answered.answer.result {
+        QueryResult::Edit(edit) => (edit.files, edit.diff),
         _ => (Vec::new(), String::new()),
     };
     EditAnswer {
@@ -74,8 +68,8 @@ pub(crate) fn edit(answered: Answered) -> EditAnswer {
 pub(crate) fn code_actions(answered: Answered) -> CodeActionsAnswer {
     let (workspace, answered_by) = (workspace(&answered), answered_by(&answered));
     let not_answered = not_answered(&answered);
-    let actions = match answered.answer.outcome {
-        Outcome::CodeActions(list) => list.items.into_iter().map(code_action).collect(),
+    let actions = match answered.answer.result {
+        QueryResult::CodeActions(list) => list.items.into_iter().map(code_action).collect(),
         _ => Vec::new(),
     };
     CodeActionsAnswer {
@@ -88,11 +82,8 @@ pub(crate) fn code_actions(answered: Answered) -> CodeActionsAnswer {
 
 pub(crate) fn signatures(answered: Answered) -> SignatureAnswer {
     let (workspace, answered_by) = (workspace(&answered), answered_by(&answered));
-    let (signatures, active) = match answered.answer.outcome {
-        Outcome::Signatures(found) if !found.signatures.is_empty() => {
-            let active = u32::try_from(found.active).ok();
-            (found.signatures.into_iter().map(signature).collect(), active)
-        }
+    let (signatures, active) = match answered.answer.result {
+        QueryResult::Signatures(found) => (found.signatures, found.active),
         _ => (Vec::new(), None),
     };
     SignatureAnswer {
@@ -105,8 +96,8 @@ pub(crate) fn signatures(answered: Answered) -> SignatureAnswer {
 
 pub(crate) fn symbols(answered: Answered) -> SymbolsAnswer {
     let (workspace, answered_by) = (workspace(&answered), answered_by(&answered));
-    let (symbols, total) = match answered.answer.outcome {
-        Outcome::Symbols(list) => (list.items.into_iter().map(symbol).collect(), list.total),
+    let (symbols, total) = match answered.answer.result {
+        QueryResult::Symbols(list) => (list.items, list.total),
         _ => (Vec::new(), 0),
     };
     SymbolsAnswer {
@@ -119,8 +110,8 @@ pub(crate) fn symbols(answered: Answered) -> SymbolsAnswer {
 
 pub(crate) fn calls(answered: Answered) -> CallsAnswer {
     let (workspace, answered_by) = (workspace(&answered), answered_by(&answered));
-    let (calls, total) = match answered.answer.outcome {
-        Outcome::Calls(list) => (list.items.into_iter().map(call).collect(), list.total),
+    let (calls, total) = match answered.answer.result {
+        QueryResult::Calls(list) => (list.items, list.total),
         _ => (Vec::new(), 0),
     };
     CallsAnswer {
@@ -134,8 +125,8 @@ pub(crate) fn calls(answered: Answered) -> CallsAnswer {
 pub(crate) fn diagnostics(answered: Answered) -> DiagnosticsAnswer {
     let (workspace, answered_by) = (workspace(&answered), answered_by(&answered));
     let not_answered = not_answered(&answered);
-    let (diagnostics, total) = match answered.answer.outcome {
-        Outcome::Diagnostics(list) => (list.items.into_iter().map(diagnostic).collect(), list.total),
+    let (diagnostics, total) = match answered.answer.result {
+        QueryResult::Diagnostics(list) => (list.items, list.total),
         _ => (Vec::new(), 0),
     };
     DiagnosticsAnswer {
@@ -174,152 +165,15 @@ fn not_answered(answered: &Answered) -> Vec<NotAnswered> {
         .collect()
 }
 
-fn position(position: lsp::Position) -> Position {
-    Position {
-        line: position.line,
-        column: position.column,
-    }
-}
-
-fn range(range: lsp::Range) -> Range {
-    Range {
-        start: position(range.start),
-        end: position(range.end),
-    }
-}
-
-fn location(location: &lsp::Location) -> Location {
-    Location {
-        path: location.place.path.clone(),
-        range: range(location.range),
-        excerpt: excerpt(location),
-    }
-}
-
-/// The line that a place begins in.
-fn excerpt(location: &lsp::Location) -> Option<String> {
-    let excerpt = location.excerpt.as_ref()?;
-    let line = location.range.start.line.checked_sub(excerpt.first_line)?;
-    excerpt.lines.get(usize::try_from(line).ok()?).cloned()
-}
-
-fn completion(completion: lsp::Completion) -> Completion {
-    let insert_text = (completion.insert != completion.label).then_some(completion.insert);
-    Completion {
-        label: completion.label,
-        kind: completion.kind.map(str::to_owned),
-        detail: completion.detail,
-        insert_text,
-    }
-}
-
-fn file_edit(change: &FileChange) -> FileEdit {
-    match change {
-        FileChange::Edit {
-            place, replacements, ..
-        } => FileEdit::Edit {
-            path: place.path.clone(),
-            edits: replacements
-                .iter()
-                .map(|replacement| TextEdit {
-                    range: range(replacement.range),
-                    new_text: replacement.new_text.clone(),
-                })
-                .collect(),
-        },
-        FileChange::Create { place, .. } => FileEdit::Create {
-            path: place.path.clone(),
-        },
-        FileChange::Rename { from, to, .. } => FileEdit::Rename {
-            path: from.path.clone(),
-            new_path: to.path.clone(),
-        },
-        FileChange::Delete { place, .. } => FileEdit::Delete {
-            path: place.path.clone(),
-        },
-    }
-}
-
 fn code_action(action: lsp::CodeAction) -> CodeAction {
-    let files = match &action.effect {
-        ActionEffect::Edit { edit } => edit.changes.iter().map(file_edit).collect(),
-        ActionEffect::Command { .. } | ActionEffect::Unknown { .. } => Vec::new(),
-    };
     CodeAction {
         title: action.title,
         kind: action.kind,
         preferred: action.preferred,
         disabled: action.disabled,
-        files,
-    }
-}
-
-fn signature(signature: lsp::Signature) -> Signature {
-    Signature {
-        label: signature.label,
-        documentation: signature.documentation,
-        parameters: signature
-            .parameters
-            .into_iter()
-            .map(|parameter| parameter.label)
-            .collect(),
-        active_parameter: signature
-            .active_parameter
-            .and_then(|active| u32::try_from(active).ok()),
-    }
-}
-
-fn symbol(symbol: lsp::Symbol) -> Symbol {
-    Symbol {
-        name: symbol.name,
-        kind: symbol.kind.to_owned(),
-        detail: symbol.detail,
-        container: symbol.container,
-        path: symbol.place.path,
-        range: symbol.location.map(|location| range(location.range)),
-        depth: symbol.depth.unwrap_or_default(),
-    }
-}
-
-fn call(call: lsp::Call) -> Call {
-    Call {
-        name: call.name,
-        kind: call.kind.to_owned(),
-        detail: call.detail,
-        location: location(&call.location),
-        calls: call.sites.items.iter().map(|site| range(site.range)).collect(),
-    }
-}
-
-fn diagnostic(diagnostic: lsp::Diagnostic) -> Diagnostic {
-    Diagnostic {
-        excerpt: excerpt(&diagnostic.location),
-        range: range(diagnostic.location.range),
-        path: diagnostic.location.place.path,
-        severity: match diagnostic.severity {
-            Severity::Error => DiagnosticSeverity::Error,
-            Severity::Warning => DiagnosticSeverity::Warning,
-            Severity::Information => DiagnosticSeverity::Information,
-            Severity::Hint => DiagnosticSeverity::Hint,
+        files: match action.effect {
+            ActionEffect::Edit { edit } => edit.files,
+            ActionEffect::Command { .. } | ActionEffect::Unknown { .. } => Vec::new(),
         },
-        code: diagnostic.code,
-        source: diagnostic.source.unwrap_or(diagnostic.server),
-        message: diagnostic.message,
-        tags: diagnostic
-            .tags
-            .iter()
-            .map(|tag| match tag {
-                DiagnosticTag::Unnecessary => "unnecessary".to_owned(),
-                DiagnosticTag::Deprecated => "deprecated".to_owned(),
-            })
-            .collect(),
-        related: diagnostic
-            .related
-            .iter()
-            .map(|related| Related {
-                location: location(&related.location),
-                message: related.message.clone(),
-            })
-            .collect(),
     }
 }

@@ -7,77 +7,71 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use context::{Lines, Place, PortError, TreePath};
+use context::{CodeLocation, CodeQuestion, Lines, PortError, TreePath};
 use kernel::{Deadline, Scope};
 use lsp::{
-    Answered, Ask, AskError, At, Declarations, Detail, Environment, Location, Outcome, Position, Query,
-    QueryError, ReadyState, RequestError, ServerView, Standing, WhenIndexing, WhenStarting, path_of_uri,
+    Answered, Ask, AskError, At, Declarations, Detail, Environment, Query, QueryError, QueryResult,
+    ReadyState, RequestError, ServerView, WhenIndexing, WhenStarting, path_of_uri,
 };
+use protocol::{Position, Range};
 use serde::Deserialize;
 use serde_json::json;
 
 use super::LanguageServers;
 
-/// How many kinds of files in focus are asked for. Each is a server of its own.
+/// How many kinds of files in focus are asked about. Each has its own server.
 const MOST_KINDS: usize = 4;
-/// How many servers that run are asked, for a question without a focus. Few workspaces have more languages.
+/// How many running servers are asked if there is no focus.
 const MOST_SERVERS: usize = 8;
-/// How many places one answer may have. More of them than this is a name that is used everywhere.
+/// How many locations one answer may have. A name with more is used everywhere.
 const MOST_PLACES: usize = 200;
 /// How much of a message is shown.
 const MESSAGE_CHARACTERS: usize = 200;
 
-/// Until when somebody waits, and what stops it.
-type Time<'a> = (&'a Scope, &'a Deadline);
-
 #[async_trait]
 impl context::LanguageServers for LanguageServers {
-    async fn symbols(
+    async fn ask(
         &self,
         root: &Path,
-        near: &[TreePath],
-        name: &str,
-        time: (&Scope, &Deadline),
-    ) -> Result<Vec<Place>, PortError> {
-        if near.is_empty() {
-            return self.symbols_of_running(root, name, time).await;
+        question: &CodeQuestion,
+        scope: &Scope,
+        deadline: &Deadline,
+    ) -> Result<Vec<CodeLocation>, PortError> {
+        match question {
+            CodeQuestion::Symbols { name, near } if near.is_empty() => {
+                self.symbols_of_running(root, name, scope, deadline).await
+            }
+            CodeQuestion::Symbols { name, near } => {
+                let mut kinds = BTreeSet::new();
+                let one_of_each = near
+                    .iter()
+                    .filter(|file| kinds.insert(file.extension().unwrap_or(file.name())));
+                let mut collected = Collected::default();
+                for file in one_of_each.take(MOST_KINDS) {
+                    let name = name.to_owned();
+                    let query = |_| Query::WorkspaceSymbols { name };
+                    collected.add(self.ask_about(root, file, query, scope, deadline).await);
+                }
+                collected.locations()
+            }
+            CodeQuestion::Diagnostics { file } => {
+                let query = |path| Query::Diagnostics { path };
+                self.ask_about(root, file, query, scope, deadline).await
+            }
+            CodeQuestion::References {
+                file, line, column, ..
+            } => {
+                let position = Position {
+                    line: *line,
+                    column: *column,
+                };
+                let query = |path| Query::References {
+                    at: At { path, position },
+                    declarations: Declarations::LeftOut,
+                };
+                self.ask_about(root, file, query, scope, deadline).await
+            }
         }
-        let mut kinds = BTreeSet::new();
-        let one_of_each = near
-            .iter()
-            .filter(|file| kinds.insert(file.extension().unwrap_or(file.name())));
-        let mut together = Together::default();
-        for file in one_of_each.take(MOST_KINDS) {
-            let name = name.to_owned();
-            let asked = self.ask_about(root, file, |_| Query::WorkspaceSymbols { name }, time);
-            together.add(asked.await);
-        }
-        together.places()
-    }
-
-    async fn references(
-        &self,
-        root: &Path,
-        file: &TreePath,
-        (line, column): (u32, u32),
-        time: (&Scope, &Deadline),
-    ) -> Result<Vec<Place>, PortError> {
-        let position = Position { line, column };
-        let query = |path| Query::References {
-            at: At { path, position },
-            declarations: Declarations::LeftOut,
-        };
-        self.ask_about(root, file, query, time).await
-    }
-
-    async fn diagnostics(
-        &self,
-        root: &Path,
-        file: &TreePath,
-        time: (&Scope, &Deadline),
-    ) -> Result<Vec<Place>, PortError> {
-        self.ask_about(root, file, |path| Query::Diagnostics { path }, time)
-            .await
     }
 }
 
@@ -88,8 +82,9 @@ impl LanguageServers {
         root: &Path,
         file: &TreePath,
         query: impl FnOnce(Arc<Path>) -> Query + Send,
-        (scope, deadline): Time<'_>,
-    ) -> Result<Vec<Place>, PortError> {
+        scope: &Scope,
+        deadline: &Deadline,
+    ) -> Result<Vec<CodeLocation>, PortError> {
         let path = root.join(file.as_str());
         let ask = Ask {
             query: query(path.as_path().into()),
@@ -102,7 +97,7 @@ impl LanguageServers {
             timeout: Some(time_left(deadline)?),
         };
         match self.languages.ask(ask, scope).await {
-            Ok(answered) => Ok(places_of(answered, root)),
+            Ok(answered) => Ok(locations_of(answered, root)),
             Err(error) => Err(not_answered(&error)),
         }
     }
@@ -112,38 +107,38 @@ impl LanguageServers {
         &self,
         root: &Path,
         name: &str,
-        (scope, deadline): Time<'_>,
-    ) -> Result<Vec<Place>, PortError> {
+        scope: &Scope,
+        deadline: &Deadline,
+    ) -> Result<Vec<CodeLocation>, PortError> {
         let all = self.languages.list(Detail::Known).into_iter();
         let ready = all.filter(|view| is_ready(view) && is_for(&view.status.key.root, root));
-        let mut together = Together::default();
+        let mut collected = Collected::default();
         for view in ready.take(MOST_SERVERS) {
             let params = json!({ "query": name });
             let asked =
                 self.languages
                     .request(&view.id, "workspace/symbol", &params, time_left(deadline)?, scope);
-            together.add(match asked.await {
+            collected.add(match asked.await {
                 Ok((reply, _)) => reply
                     .parse::<Option<Vec<WireSymbol>>>()
-                    .map(|symbols| places_of_symbols(symbols.unwrap_or_default(), root))
+                    .map(|symbols| locations_of_symbols(symbols.unwrap_or_default(), root))
                     .map_err(|error| PortError::Failed(format!("{}: {error}", view.id))),
                 Err(error) => Err(not_answered(&error)),
             });
         }
-        together.places()
+        collected.locations()
     }
 }
 
-/// What several servers have said.
 #[derive(Default)]
-struct Together {
-    found: Vec<Place>,
+struct Collected {
+    found: Vec<CodeLocation>,
     has_answer: bool,
     failed: Option<PortError>,
 }
 
-impl Together {
-    fn add(&mut self, said: Result<Vec<Place>, PortError>) {
+impl Collected {
+    fn add(&mut self, said: Result<Vec<CodeLocation>, PortError>) {
         match said {
             Ok(places) => {
                 self.has_answer = true;
@@ -157,15 +152,15 @@ impl Together {
         }
     }
 
-    /// One answer is enough; what others could not say is passed over then.
-    fn places(mut self) -> Result<Vec<Place>, PortError> {
+    /// One answer is enough; the failures of other servers are ignored then.
+    fn locations(mut self) -> Result<Vec<CodeLocation>, PortError> {
         match (self.has_answer, self.failed) {
             (true, _) => {
                 self.found.truncate(MOST_PLACES);
                 Ok(self.found)
             }
             (false, Some(error)) => Err(error),
-            (false, None) => Err(PortError::Nobody(
+            (false, None) => Err(PortError::Unavailable(
                 "no language server runs for this workspace".to_owned(),
             )),
         }
@@ -176,7 +171,6 @@ fn is_ready(view: &ServerView) -> bool {
     matches!(view.readiness, Some(ReadyState::Ready))
 }
 
-/// Whether a server of one root has to do with a workspace.
 fn is_for(server_root: &Path, root: &Path) -> bool {
     server_root.starts_with(root) || root.starts_with(server_root)
 }
@@ -196,14 +190,14 @@ struct WireSymbol {
 #[derive(Deserialize)]
 struct WireLocation {
     uri: String,
-    /// Some servers tell it only when asked again, which costs more than it is worth here.
+    /// Some servers report it only after another request, which isn't worth it here.
     range: Option<lsp::WireRange>,
 }
 
-fn places_of_symbols(symbols: Vec<WireSymbol>, root: &Path) -> Vec<Place> {
+fn locations_of_symbols(symbols: Vec<WireSymbol>, root: &Path) -> Vec<CodeLocation> {
     let place = |symbol: WireSymbol| {
         let path = path_of_uri(&symbol.location.uri).ok()?;
-        Some(Place {
+        Some(CodeLocation {
             path: below(root, &path)?,
             lines: Lines::one(symbol.location.range?.start.line.saturating_add(1))?,
             what: symbol.name,
@@ -212,46 +206,42 @@ fn places_of_symbols(symbols: Vec<WireSymbol>, root: &Path) -> Vec<Place> {
     symbols.into_iter().filter_map(place).take(MOST_PLACES).collect()
 }
 
-/// The places of an answer that are below a root.
-fn places_of(answered: Answered, root: &Path) -> Vec<Place> {
+fn locations_of(answered: Answered, root: &Path) -> Vec<CodeLocation> {
     let workspace = answered.workspace;
-    let place = |location: &Location, what: String| {
-        let path = path_of(&location.place, &workspace, root)?;
-        let (start, end) = (location.range.start, location.range.end);
+    let place = |path: &str, range: Range, what: String| {
+        // What only the server knows has a URI. An absolute path replaces the workspace.
+        let path = (!path.contains("://")).then(|| workspace.join(path))?;
+        let path = below(root, &path)?;
+        let (start, end) = (range.start, range.end);
         // The end is not part of it: one at the beginning of a line is before that line.
         let last = if end.column <= 1 {
             end.line.saturating_sub(1)
         } else {
             end.line
         };
-        Some(Place {
+        Some(CodeLocation {
             path,
             lines: Lines::new(start.line, last.max(start.line))?,
             what,
         })
     };
-    let places: Vec<Place> = match answered.answer.outcome {
-        Outcome::Symbols(list) => {
-            let symbols = list.items.into_iter();
+    let places: Vec<CodeLocation> = match answered.answer.result {
+        QueryResult::Symbols(list) => {
+            let symbols = list.items.iter();
             symbols
-                .filter_map(|symbol| {
-                    place(
-                        symbol.location.as_ref()?,
-                        format!("{} {}", symbol.kind, symbol.name),
-                    )
-                })
+                .filter_map(|one| place(&one.path, one.range?, format!("{} {}", one.kind, one.name)))
                 .collect()
         }
-        Outcome::Locations(list) => {
+        QueryResult::Locations(list) => {
             let locations = list.items.iter();
             locations
-                .filter_map(|location| place(location, "used here".to_owned()))
+                .filter_map(|location| place(&location.path, location.range, "used here".to_owned()))
                 .collect()
         }
-        Outcome::Diagnostics(list) => {
+        QueryResult::Diagnostics(list) => {
             let diagnostics = list.items.iter();
             diagnostics
-                .filter_map(|diagnostic| place(&diagnostic.location, shortened(&diagnostic.message)))
+                .filter_map(|one| place(&one.path, one.range, shortened(&one.message)))
                 .collect()
         }
         _ => Vec::new(),
@@ -259,25 +249,16 @@ fn places_of(answered: Answered, root: &Path) -> Vec<Place> {
     places.into_iter().take(MOST_PLACES).collect()
 }
 
-fn path_of(place: &lsp::Place, workspace: &Path, root: &Path) -> Option<TreePath> {
-    match place.standing {
-        Standing::Workspace => below(root, &workspace.join(&place.path)),
-        Standing::Outside => below(root, Path::new(&place.path)),
-        Standing::Virtual => None,
-    }
-}
-
 fn below(root: &Path, path: &Path) -> Option<TreePath> {
     TreePath::new(path.strip_prefix(root).ok()?.to_str()?).ok()
 }
 
-/// The first line of a message, or what fits of it.
 fn shortened(message: &str) -> String {
     let line = message.lines().next().unwrap_or_default();
     line.chars().take(MESSAGE_CHARACTERS).collect()
 }
 
-/// A server that does not come up has a back-off of its own, so that is nobody's failure here.
+/// A server that doesn't start has its own back-off, so it isn't a failure of the strategy.
 fn not_answered(error: &AskError) -> PortError {
     let text = error.to_string();
     match error {
@@ -297,7 +278,7 @@ fn not_answered(error: &AskError) -> PortError {
         | AskError::Moved { .. }
         | AskError::StopOfAll(_)
         | AskError::NotReady { .. }
-        | AskError::ShuttingDown => PortError::Nobody(text),
+        | AskError::ShuttingDown => PortError::Unavailable(text),
         AskError::Document(_)
         | AskError::Query(_)
         | AskError::Request { .. }
@@ -308,9 +289,11 @@ fn not_answered(error: &AskError) -> PortError {
 
 #[cfg(test)]
 mod tests {
+    use protocol::Location;
+
     use super::*;
 
-    fn found(places: &[Place]) -> Vec<(String, u32, u32, &str)> {
+    fn found(places: &[CodeLocation]) -> Vec<(String, u32, u32, &str)> {
         let places = places.iter();
         places
             .map(|place| {
@@ -337,41 +320,34 @@ mod tests {
             symbol("file:///r", Some(1)),
         ]);
         let symbols: Vec<WireSymbol> = serde_json::from_value(symbols).unwrap();
-        let places = places_of_symbols(symbols, Path::new("/r"));
+        let places = locations_of_symbols(symbols, Path::new("/r"));
         assert_eq!(found(&places), [("src/a b.rs".to_owned(), 1, 1, "A")]);
     }
 
     #[test]
     fn answers_become_places_below_the_root_and_an_end_is_no_part_of_them() {
-        let location = |standing, path: &str, start: (u32, u32), end: (u32, u32)| Location {
-            place: lsp::Place {
-                standing,
+        let location = |path: &str, start: (u32, u32), end: (u32, u32)| {
+            let position = |(line, column)| Position { line, column };
+            Location {
                 path: path.to_owned(),
-            },
-            range: lsp::Range {
-                start: Position {
-                    line: start.0,
-                    column: start.1,
+                range: Range {
+                    start: position(start),
+                    end: position(end),
                 },
-                end: Position {
-                    line: end.0,
-                    column: end.1,
-                },
-            },
-            precision: lsp::Precision::Exact,
-            excerpt: None,
+                excerpt: None,
+            }
         };
         let items = vec![
-            location(Standing::Workspace, "a.rs", (3, 5), (3, 9)),
-            location(Standing::Workspace, "a.rs", (4, 1), (6, 1)),
-            location(Standing::Outside, "/r/b.rs", (1, 1), (1, 1)),
-            location(Standing::Outside, "/s/b.rs", (1, 1), (1, 1)),
-            location(Standing::Virtual, "b.rs", (1, 1), (1, 1)),
+            location("a.rs", (3, 5), (3, 9)),
+            location("a.rs", (4, 1), (6, 1)),
+            location("/r/b.rs", (1, 1), (1, 1)),
+            location("/s/b.rs", (1, 1), (1, 1)),
+            location("jdt://b.rs", (1, 1), (1, 1)),
         ];
         let answered = Answered {
             answer: lsp::Answer {
                 origins: Vec::new(),
-                outcome: Outcome::Locations(lsp::Listed {
+                result: QueryResult::Locations(lsp::Listed {
                     total: items.len(),
                     items,
                     truncated: false,
@@ -382,7 +358,7 @@ mod tests {
             workspace: Path::new("/r").into(),
             ids: Vec::new(),
         };
-        let places = places_of(answered, Path::new("/r"));
+        let places = locations_of(answered, Path::new("/r"));
         let used = "used here";
         assert_eq!(
             found(&places),
@@ -396,18 +372,18 @@ mod tests {
 
     #[test]
     fn one_answer_is_enough_and_a_failure_is_worth_more_than_nobody() {
-        let nobody = || Err(PortError::Nobody("nobody".to_owned()));
+        let nobody = || Err(PortError::Unavailable("nobody".to_owned()));
         let failed = || Err(PortError::Failed("failed".to_owned()));
-        let none = PortError::Nobody("no language server runs for this workspace".to_owned());
+        let none = PortError::Unavailable("no language server runs for this workspace".to_owned());
         for (said, expected) in [
             (vec![], Err(none)),
             (vec![nobody()], nobody()),
             (vec![failed(), nobody()], failed()),
             (vec![nobody(), Ok(Vec::new()), failed()], Ok(Vec::new())),
         ] {
-            let mut together = Together::default();
-            said.into_iter().for_each(|one| together.add(one));
-            assert_eq!(together.places(), expected);
+            let mut collected = Collected::default();
+            said.into_iter().for_each(|one| collected.add(one));
+            assert_eq!(collected.locations(), expected);
         }
     }
 }

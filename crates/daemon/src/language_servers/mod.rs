@@ -7,41 +7,79 @@ mod for_context;
 pub(crate) mod problems;
 mod questions;
 mod servers;
-mod start;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use kernel::{Cause, Clock, Deadline, Scope};
-use lsp::{Answered, AskError, Detail, ExpectedProcess, Languages, ServerView};
+use lsp::{
+    Answered, AskError, ConfigHash, Detail, DocumentSettings, Environment, ExpectedProcess, Languages,
+    LanguagesOptions, LifecycleSettings, QueryLimits, Registry, RegistrySettings, ServerView,
+};
+use process::{Processes, Tasks};
 use protocol::{
     ConfigNote, ErrorCode, LspConfig, RawAnswer, RawRequest, Server, ServerHealth, ServerLog, StartServer,
     TrustConfig, Trusted,
 };
 
 use crate::durable::TrustedConfigs;
+use crate::home::Home;
 use crate::http::Problem;
+use crate::options::LanguageOptions;
 
 pub(crate) use answers::{
     calls, code_actions, completions, diagnostics, edit, hover, locations, signatures, symbols,
 };
 pub(crate) use questions::Verb;
-pub(crate) use start::start;
 
 use problems::to_problem;
 
-/// How long a request of the protocol itself may take, unless the caller says so.
+/// The default timeout of a raw request.
 const RAW_TIME: Duration = Duration::from_secs(30);
 /// The name of the configuration in a repository.
 const REPOSITORY_FILE: &str = ".lsp.json";
 
-/// The language servers of this daemon. Clones are the same.
+/// The language servers of this daemon. Clones share them.
 #[derive(Clone, Debug)]
 pub(crate) struct LanguageServers {
     languages: Languages,
     trusted: TrustedConfigs,
     clock: Arc<dyn Clock>,
+}
+
+/// A service without servers.
+pub(crate) fn start(
+    home: &Home,
+    options: LanguageOptions,
+    processes: &Processes,
+    trusted: &TrustedConfigs,
+    scratch: &Path,
+    tasks: &Tasks,
+    clock: &Arc<dyn Clock>,
+) -> LanguageServers {
+    let settings = RegistrySettings {
+        environment: Environment::new(options.environment),
+        user_configuration: options.configuration,
+        data_directory: home.language_server_data(),
+    };
+    let known = trusted.clone();
+    let trust = move |hash: &ConfigHash| known.contains(&hash.to_string());
+    let languages = Languages::new(LanguagesOptions {
+        registry: Registry::new(settings, Arc::new(trust)),
+        processes: processes.clone(),
+        tasks: tasks.clone(),
+        clock: Arc::clone(clock),
+        scratch: scratch.to_owned(),
+        lifecycle: LifecycleSettings::default(),
+        documents: DocumentSettings::default(),
+        limits: QueryLimits::default(),
+    });
+    LanguageServers {
+        languages,
+        trusted: trusted.clone(),
+        clock: Arc::clone(clock),
+    }
 }
 
 impl LanguageServers {
@@ -53,7 +91,7 @@ impl LanguageServers {
             .collect()
     }
 
-    /// The same without their memory, which costs a look at each of their processes.
+    /// The same without their memory use, which means a look at each of their processes.
     pub(crate) fn states(&self) -> Vec<Server> {
         let all = self.languages.list(Detail::Known);
         all.iter()
@@ -61,13 +99,11 @@ impl LanguageServers {
             .collect()
     }
 
-    /// One of them.
     pub(crate) fn find(&self, id: &str) -> Result<Server, Problem> {
         let view = self.languages.find(id, Detail::Memory).map_err(to_problem)?;
         Ok(servers::to_wire(&view, &self.clock))
     }
 
-    /// All of them as they are inside, for the numbers.
     pub(crate) fn views(&self) -> Vec<lsp::ServerView> {
         self.languages.list(Detail::Memory)
     }
@@ -103,7 +139,7 @@ impl LanguageServers {
         changed_by_hand(started, &self.clock)
     }
 
-    /// Stops a server that is still as the caller saw it, for good until it is started by hand.
+    /// Stops a server if it is still as the caller saw it, until it is started by hand.
     pub(crate) async fn stop(
         &self,
         id: &str,
@@ -114,7 +150,8 @@ impl LanguageServers {
         changed_by_hand(stopped, &self.clock)
     }
 
-    /// Starts a server afresh that is still as the caller saw it, and waits until it answers. Two at once are one.
+    /// Restarts a server if it is still as the caller saw it, and waits until it answers. Concurrent restarts are
+    /// one.
     pub(crate) async fn restart(
         &self,
         id: &str,
@@ -134,19 +171,16 @@ impl LanguageServers {
             .collect())
     }
 
-    /// Whether it lives and answers.
     pub(crate) async fn health(&self, id: &str) -> Result<ServerHealth, Problem> {
         let check = self.languages.health(id).await.map_err(to_problem)?;
         Ok(servers::health_to_wire(&check, &self.clock))
     }
 
-    /// What it said lately.
     pub(crate) fn log(&self, id: &str) -> Result<ServerLog, Problem> {
         let lines = self.languages.record(id).map_err(to_problem)?;
         Ok(servers::log_to_wire(lines))
     }
 
-    /// Asks a question.
     pub(crate) async fn ask(
         &self,
         verb: Verb,
@@ -157,7 +191,6 @@ impl LanguageServers {
         self.languages.ask(ask, scope).await.map_err(to_problem)
     }
 
-    /// Sends a request of the protocol itself.
     pub(crate) async fn request(
         &self,
         id: &str,
@@ -182,7 +215,6 @@ impl LanguageServers {
         })
     }
 
-    /// What is configured for a workspace.
     pub(crate) async fn config(&self, workspace: &str) -> Result<LspConfig, Problem> {
         let path = Path::new(workspace);
         let overview = self.languages.overview(path).await.map_err(to_problem)?;
@@ -201,7 +233,7 @@ impl LanguageServers {
         })
     }
 
-    /// Lets a repository's configuration, and programs that lie in it, take effect as they are now.
+    /// Trusts a repository's configuration and its programs as they are now.
     pub(crate) async fn trust(&self, request: TrustConfig) -> Result<Trusted, Problem> {
         let path = Path::new(&request.path);
         let workspace = match path.file_name() {
@@ -231,7 +263,7 @@ impl LanguageServers {
         })
     }
 
-    /// Counts the changes of all servers' states: whoever saw a count waits for another one.
+    /// A count of all state changes; wait for another value to see the next one.
     pub(crate) async fn changed(&self, seen: u64, scope: &Scope) -> Result<u64, Arc<Cause>> {
         self.languages.changed_since(seen, scope).await
     }
@@ -245,7 +277,7 @@ impl LanguageServers {
     }
 }
 
-/// Whoever saw another process gets the server as it was when that was found out.
+/// A caller that saw another process gets the current server.
 fn changed_by_hand(changed: Result<ServerView, AskError>, clock: &Arc<dyn Clock>) -> Result<Server, Problem> {
     changed
         .map(|view| servers::to_wire(&view, clock))
@@ -268,9 +300,7 @@ fn note_to_wire(note: &lsp::ConfigNote) -> ConfigNote {
     };
     let message = match note {
         // Whoever shows it knows how to trust it in their own words.
-        Note::Untrusted { .. } => {
-            "not used: it can name programs to run, and nobody has trusted it".to_owned()
-        }
+        Note::Untrusted { .. } => "not used: it can name programs to run, and is not trusted".to_owned(),
         // The file stands beside it.
         Note::Broken(error) => {
             let text = error.to_string();

@@ -12,7 +12,6 @@ families! {
     /// A process of a server is started, stopped or waited for.
     Process = [ServerRestarting, ServerFailed, ServerStopped, ServerTimeout, ShuttingDown];
     Change = [StaleGeneration] + Find + Process;
-    /// The servers of a path are looked for.
     ReadConfig = [FileNotUsable];
     TrustConfig = [StaleGeneration] + ReadConfig + WriteLog;
     Start = [ServerNotFound, NoServerForFile, ServerNotInstalled] + ReadConfig + Process;
@@ -106,7 +105,6 @@ fn of_request(error: &RequestError) -> ErrorCode {
     }
 }
 
-/// A sentence begins with a capital, unless it begins with a name.
 fn capitalised(sentence: &str) -> String {
     let mut characters = sentence.chars();
     match characters.next() {

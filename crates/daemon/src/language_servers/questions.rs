@@ -6,15 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use lsp::{
-    Ask, At, CallDirection, Declarations, Environment, Indentation, Position, Query, Range, WhenIndexing,
-    WhenStarting,
-};
-use protocol::{CodeQuery, ErrorCode, SEARCH_VARIABLES};
+use lsp::{Ask, At, Declarations, Environment, Indentation, Query, WhenIndexing, WhenStarting};
+use protocol::{CodeQuery, ErrorCode, Position, Range, SEARCH_VARIABLES};
 
 use crate::http::Problem;
 
-/// What is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verb {
     Diagnostics,
@@ -34,7 +30,7 @@ pub(crate) enum Verb {
     Calls,
 }
 
-/// A question of four spaces is what most languages are written in; servers that know better ignore it.
+/// Four spaces, as in most languages; servers that know better ignore it.
 const INDENTATION: Indentation = Indentation::Spaces(4);
 
 /// Reads a question, and refuses what its verb does not take.
@@ -95,10 +91,7 @@ pub(super) fn read(verb: Verb, query: CodeQuery) -> Result<Ask, Problem> {
         },
         Verb::Calls => Query::Calls {
             at: at()?,
-            direction: match query.direction.unwrap_or_default() {
-                protocol::CallDirection::Incoming => CallDirection::Incoming,
-                protocol::CallDirection::Outgoing => CallDirection::Outgoing,
-            },
+            direction: query.direction.unwrap_or_default(),
         },
     };
     Ok(Ask {
@@ -120,7 +113,6 @@ pub(super) fn read(verb: Verb, query: CodeQuery) -> Result<Ask, Problem> {
     })
 }
 
-/// What of the variables of a caller says where programs are.
 pub(super) fn searched(given: BTreeMap<String, String>) -> Environment {
     let named = given
         .into_iter()
@@ -128,7 +120,7 @@ pub(super) fn searched(given: BTreeMap<String, String>) -> Environment {
     Environment::new(named.map(|(name, value)| (OsString::from(name), OsString::from(value))))
 }
 
-/// The range from a place to the end that was given; none is the place itself.
+/// From a position to the given end, or the position itself.
 fn range(query: &CodeQuery, start: Position) -> Range {
     let end = Position {
         line: query.end_line.unwrap_or(start.line),
@@ -137,7 +129,7 @@ fn range(query: &CodeQuery, start: Position) -> Range {
     Range { start, end }
 }
 
-/// A member that the verb does not take is most likely a mistake, and would be ignored in silence.
+/// Refuses members that the verb doesn't take: they are probably mistakes.
 fn refuse_strangers(verb: Verb, query: &CodeQuery) -> Result<(), Problem> {
     let of_a_place = !matches!(verb, Verb::Diagnostics | Verb::Symbols | Verb::WorkspaceSymbols);
     let of_a_range = matches!(verb, Verb::CodeActions | Verb::Format);

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use context::{Answer, IndexInfo, IndexState, Outcome};
+use context::{Answer, IndexInfo, IndexState, StrategyOutcome};
 use kernel::Clock;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric};
 use prometheus_client::metrics::MetricType;
@@ -24,7 +24,6 @@ pub(crate) struct ContextMetrics {
     strategies: Family<StrategyLabels, Counter>,
 }
 
-/// What a question is counted under.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct QuestionLabels {
     outcome: &'static str,
@@ -51,7 +50,7 @@ impl ContextMetrics {
     pub(super) fn register(&self, registry: &mut Registry) {
         registry.register(
             "context_questions",
-            "Questions about code, by what became of them",
+            "Questions about code, by outcome",
             Family::clone(&self.questions),
         );
         registry.register_with_unit(
@@ -62,7 +61,7 @@ impl ContextMetrics {
         );
         registry.register(
             "context_strategies",
-            "Strategies of questions that were answered, by what became of them",
+            "Strategies of answered questions, by outcome",
             Family::clone(&self.strategies),
         );
     }
@@ -117,16 +116,15 @@ impl Drop for Counted {
     }
 }
 
-/// The name of an outcome, as on the wire.
-fn name_of(outcome: &Outcome) -> &'static str {
+fn name_of(outcome: &StrategyOutcome) -> &'static str {
     match outcome {
-        Outcome::Ran { .. } => "ran",
-        Outcome::NotApplicable { .. } => "not_applicable",
-        Outcome::TimedOut { .. } => "timed_out",
-        Outcome::OutOfTime => "out_of_time",
-        Outcome::Open { .. } => "open",
-        Outcome::Failed { .. } => "failed",
-        Outcome::LeftOut => "left_out",
+        StrategyOutcome::Ran { .. } => "ran",
+        StrategyOutcome::NotApplicable { .. } => "not_applicable",
+        StrategyOutcome::TimedOut { .. } => "timed_out",
+        StrategyOutcome::OutOfTime => "out_of_time",
+        StrategyOutcome::Open { .. } => "open",
+        StrategyOutcome::Failed { .. } => "failed",
+        StrategyOutcome::LeftOut => "left_out",
     }
 }
 
@@ -148,19 +146,19 @@ pub(super) fn encode(indexes: &[IndexInfo], encoder: &mut DescriptorEncoder<'_>)
         ConstGauge::new(count).encode(states.encode_family(&[("state", state)])?)?;
     }
     let files: u64 = indexes.iter().map(|index| index.files as u64).sum();
-    let help = "Files that the indexes know";
+    let help = "Indexed files";
     let number = encoder.encode_descriptor("context_index_files", help, None, MetricType::Gauge)?;
     ConstGauge::new(files).encode(number)?;
     let unit = Unit::Bytes;
     for (name, help, bytes) in [
         (
             "context_index_size",
-            "What the indexes take on disk",
+            "Size of the indexes on disk",
             indexes.iter().map(|index| index.index_bytes).sum::<u64>(),
         ),
         (
             "context_index_source",
-            "What the files have that the indexes know",
+            "Size of the indexed files",
             indexes.iter().map(|index| index.source_bytes).sum(),
         ),
     ] {
@@ -216,7 +214,7 @@ mod tests {
             budget_tokens: 0,
             strategies: vec![StrategyReport {
                 strategy: StrategyName::new("recent"),
-                outcome: Outcome::OutOfTime,
+                outcome: StrategyOutcome::OutOfTime,
                 took: Duration::ZERO,
             }],
             left_out: Vec::new(),

@@ -10,7 +10,6 @@ use prometheus_client::metrics::gauge::ConstGauge;
 
 type Count = fn(&Counts) -> u64;
 
-/// What goes up and down.
 const GAUGES: [(&str, &str, Count); 3] = [
     ("jobs_queued", "Jobs that wait", |counts| counts.queued),
     ("jobs_running", "Jobs that run here", |counts| counts.running),
@@ -31,12 +30,10 @@ const COUNTERS: [(&str, &str, Count); 8] = [
         "Claims that were refused because another worker was first",
         |counts| counts.lost_claims,
     ),
-    ("jobs_succeeded", "Jobs that were done here", |counts| {
+    ("jobs_succeeded", "Jobs that succeeded here", |counts| {
         counts.succeeded
     }),
-    ("jobs_failed", "Jobs that were given up here", |counts| {
-        counts.failed
-    }),
+    ("jobs_failed", "Jobs that failed here", |counts| counts.failed),
     ("jobs_cancelled", "Jobs that were cancelled here", |counts| {
         counts.cancelled
     }),

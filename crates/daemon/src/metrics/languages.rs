@@ -10,7 +10,6 @@ use prometheus_client::metrics::gauge::ConstGauge;
 
 type Count = fn(&ServerView) -> u64;
 
-/// What goes up and down.
 const GAUGES: [(&str, &str, Count); 7] = [
     (
         "lsp_clients",
@@ -24,7 +23,7 @@ const GAUGES: [(&str, &str, Count); 7] = [
     ),
     (
         "lsp_queue_depth",
-        "Messages that the server has not taken",
+        "Messages that the server has not read",
         |view| view.queued as u64,
     ),
     (
@@ -51,34 +50,26 @@ const COUNTERS: [(&str, &str, Count); 10] = [
     ("lsp_answered", "Requests that the server has answered", |view| {
         view.counters.answered
     }),
-    (
-        "lsp_timed_out",
-        "Requests that were given up after their time",
-        |view| view.counters.timed_out,
-    ),
-    (
-        "lsp_cancelled",
-        "Requests that nobody waited for any more",
-        |view| view.counters.cancelled,
-    ),
+    ("lsp_timed_out", "Requests that timed out", |view| {
+        view.counters.timed_out
+    }),
+    ("lsp_cancelled", "Requests that were cancelled", |view| {
+        view.counters.cancelled
+    }),
     (
         "lsp_oversized",
         "Answers that were too large to be kept",
         |view| view.counters.oversized,
     ),
-    (
-        "lsp_restarts",
-        "How often a new process has taken the place of another",
-        |view| view.status.restarts,
-    ),
-    (
-        "lsp_crashes",
-        "How often a process went away without being asked",
-        |view| view.status.crashes,
-    ),
+    ("lsp_restarts", "How often the server was restarted", |view| {
+        view.status.restarts
+    }),
+    ("lsp_crashes", "How often a process crashed", |view| {
+        view.status.crashes
+    }),
     (
         "lsp_late_events",
-        "Reports of processes that were no longer the current one",
+        "Reports of processes that had been replaced",
         |view| view.status.late_events,
     ),
     ("lsp_received_bytes", "Bytes that the server has sent", |view| {

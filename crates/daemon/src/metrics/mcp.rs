@@ -5,7 +5,6 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
 
-/// What clients have called.
 #[derive(Clone, Debug)]
 pub(crate) struct McpMetrics {
     calls: Family<CallLabels, Counter>,
@@ -25,7 +24,7 @@ impl McpMetrics {
         };
         registry.register(
             "mcp_calls",
-            "Tools that clients of the Model Context Protocol have called, by what became of it",
+            "Tool calls of Model Context Protocol clients, by outcome",
             Family::clone(&metrics.calls),
         );
         metrics

@@ -22,14 +22,12 @@ pub(crate) struct PlanMetrics {
     durations: Family<DurationLabels, Histogram, Buckets>,
 }
 
-/// What an attempt is counted under.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct AttemptLabels {
     what: &'static str,
     outcome: &'static str,
 }
 
-/// What its time is counted under.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct DurationLabels {
     what: &'static str,
@@ -43,12 +41,12 @@ impl PlanMetrics {
         };
         registry.register(
             "plan_attempts",
-            "Plans that were to be applied, taken back or moved to the present, by what became of it",
+            "Attempts to apply, undo or rebase plans, by outcome",
             Family::clone(&metrics.attempts),
         );
         registry.register_with_unit(
             "plan_attempt_duration",
-            "The time that it took",
+            "How long they took",
             Unit::Seconds,
             Family::clone(&metrics.durations),
         );
@@ -74,7 +72,7 @@ impl PlanMetrics {
 }
 
 pub(super) fn encode(counts: &PlanCounts, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
-    let help = "Plans that are not over, by state";
+    let help = "Open and sealed plans, by state";
     let mut states = encoder.encode_descriptor("plans", help, None, MetricType::Gauge)?;
     for (state, count) in [("open", counts.open), ("sealed", counts.sealed)] {
         ConstGauge::new(count).encode(states.encode_family(&[("state", state)])?)?;

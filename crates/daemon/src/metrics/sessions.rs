@@ -28,7 +28,6 @@ const TOOLS: [&str; 11] = [
     "plan_diff",
 ];
 
-/// What turns do.
 #[derive(Clone, Debug)]
 pub(crate) struct SessionMetrics {
     turns: Family<StateLabels, Counter>,
@@ -40,20 +39,17 @@ pub(crate) struct SessionMetrics {
     answers: Family<AnswerLabels, Counter>,
 }
 
-/// What a turn is counted under.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct StateLabels {
     state: &'static str,
 }
 
-/// What a call of a tool is counted under.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ToolLabels {
     tool: &'static str,
     state: &'static str,
 }
 
-/// What an answer is counted under.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct AnswerLabels {
     answer: &'static str,
@@ -97,7 +93,7 @@ impl SessionMetrics {
         );
         registry.register(
             "permission_answers",
-            "Answers to them, those by silence included",
+            "Answers to them, including timeouts",
             Family::clone(&metrics.answers),
         );
         metrics
@@ -139,7 +135,7 @@ pub(super) fn encode(counts: &SessionCounts, encoder: &mut DescriptorEncoder<'_>
         ("turns_running", "Turns that run here", counts.running),
         (
             "sessions_waiting",
-            "Sessions with prompts that wait for a place here",
+            "Sessions with prompts that wait for a turn here",
             counts.waiting,
         ),
     ] {

@@ -40,14 +40,12 @@ impl FromRequestParts<Arc<App>> for Visitor {
     }
 }
 
-/// What a one-time link carries.
 #[derive(Deserialize)]
 pub(super) struct Link {
     #[serde(default)]
     code: String,
 }
 
-/// Signs a browser in.
 pub(super) async fn open(
     State(app): State<Arc<App>>,
     link: Result<Query<Link>, QueryRejection>,
@@ -60,7 +58,7 @@ pub(super) async fn open(
     }
     let cookie = app
         .logins
-        .redeem(&code, (app.clock.now(), SystemTime::now()))
+        .redeem(&code, app.clock.now(), SystemTime::now())
         .map_err(|error| Problem::internal(error).into_response())?;
     match cookie {
         Some(secret) => {
@@ -90,13 +88,12 @@ fn elsewhere(app: &App, code: &str) -> Response {
 
 #[cfg(test)]
 impl Visitor {
-    /// Somebody who has opened a link.
     pub(super) fn example() -> Self {
         use crate::access::{Logins, Secret};
         let logins = Logins::new(&Secret::generate().unwrap());
         let (now, today) = (std::time::Instant::now(), SystemTime::now());
         let code = logins.make_code(now).unwrap();
-        let cookie = logins.redeem(code.reveal(), (now, today)).unwrap().unwrap();
+        let cookie = logins.redeem(code.reveal(), now, today).unwrap().unwrap();
         Self {
             login: logins.find(cookie.reveal(), today).unwrap(),
             needs: Arc::default(),

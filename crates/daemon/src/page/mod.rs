@@ -27,19 +27,19 @@ use axum::Router;
 use axum::routing::{get, post};
 
 pub(crate) use parts::error::not_found;
-pub(crate) use parts::notice::Notice;
+pub(crate) use parts::form::Notice;
 pub(crate) use parts::text::{counted_files, percent_encode};
 pub(crate) use plans::state::overlap_words;
 
 use crate::app::App;
-use parts::layout::{Place, live_page};
+use parts::layout::{NavItem, live_page};
 
 /// The paths of the page. Who may load which is decided by their arguments: a handler that takes a
 /// [`login::Visitor`] answers nobody else.
 pub(crate) fn router() -> Router<Arc<App>> {
     Router::new()
-        .merge(live_page("/", Place::Overview, overview::show::read))
-        .merge(live_page("/sessions", Place::Sessions, sessions::list::read))
+        .merge(live_page("/", NavItem::Overview, overview::show::read))
+        .merge(live_page("/sessions", NavItem::Sessions, sessions::list::read))
         .route("/sessions/start", post(sessions::act::start))
         .route("/sessions/change", post(sessions::act::change))
         .route("/sessions/{id}", get(sessions::detail::show))
@@ -48,37 +48,45 @@ pub(crate) fn router() -> Router<Arc<App>> {
             "/live/sessions/{id}/conversation",
             get(sessions::detail::show_conversation),
         )
-        .merge(live_page("/jobs", Place::Jobs, jobs::list::read))
+        .merge(live_page("/jobs", NavItem::Jobs, jobs::list::read))
         .route("/jobs/cancel", post(jobs::act::cancel))
         .route("/jobs/retry", post(jobs::act::retry))
         .route("/jobs/workers", post(jobs::act::set_workers))
         .route("/jobs/{id}", get(jobs::detail::show))
         .route("/live/jobs/{id}", get(jobs::detail::show_live))
-        .merge(live_page("/plans", Place::Plans, plans::list::read))
+        .merge(live_page("/plans", NavItem::Plans, plans::list::read))
         .route("/plans/change", post(plans::act::change))
         .route("/plans/{id}", get(plans::detail::show))
         .route("/live/plans/{id}", get(plans::detail::show_live))
         .route("/plans/{id}/discard", get(plans::confirm::show))
         .route("/plans/{id}/forget", get(plans::confirm::show_forget))
-        .merge(live_page("/workspaces", Place::Plans, plans::workspaces::read))
+        .merge(live_page("/workspaces", NavItem::Plans, plans::workspaces::read))
         .route("/workspaces/forget", post(plans::workspaces::forget))
-        .merge(live_page("/recovery", Place::Overview, plans::recovery::read))
+        .merge(live_page("/recovery", NavItem::Overview, plans::recovery::read))
         .route("/recovery/restore", post(plans::recovery::restore))
         .route("/recovery/drop", post(plans::recovery::drop_it))
         .route("/recovery/repair", post(plans::recovery::repair))
         .route("/context", get(context::ask::show))
         .route("/live/context", get(context::ask::show_live))
         .route("/context/indexes", post(context::ask::change_index))
-        .merge(live_page("/servers", Place::Servers, servers::list::read))
-        .merge(live_page("/servers/{id}", Place::Servers, servers::detail::read))
+        .merge(live_page("/servers", NavItem::Servers, servers::list::read))
+        .merge(live_page(
+            "/servers/{id}",
+            NavItem::Servers,
+            servers::detail::read,
+        ))
         .route("/servers/change", post(servers::act::change))
-        .merge(live_page("/processes", Place::Processes, system::processes::read))
-        .merge(live_page("/breakers", Place::Breakers, system::breakers::read))
+        .merge(live_page(
+            "/processes",
+            NavItem::Processes,
+            system::processes::read,
+        ))
+        .merge(live_page("/breakers", NavItem::Breakers, system::breakers::read))
         .route("/breakers/history", get(system::breaker_history::show))
         .route("/breakers/reset", post(system::breakers::reset))
         .route("/breakers/reset-all", post(system::breakers::reset_all))
         .route("/breakers/force", post(system::breakers::force))
-        .merge(live_page("/events", Place::Events, system::events::read))
+        .merge(live_page("/events", NavItem::Events, system::events::read))
         .route("/configuration", get(system::configuration::show))
         .route("/open", get(login::open))
         .route("/docs/errors", get(system::error_docs::show))

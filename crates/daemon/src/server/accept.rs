@@ -1,4 +1,4 @@
-//! The doors: each listener takes connections, up to a number, until the daemon stops.
+//! Accepts connections on each listener, up to a limit, until the daemon stops.
 
 use std::future::Future;
 use std::io;
@@ -9,17 +9,16 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
 use super::connection::{Context, serve};
-use super::places::CONNECTIONS;
-use super::seats::{Seat, Seats};
+use super::connections::{ConnectionPool, PooledConnection};
+use super::permits::MAX_CONNECTIONS;
 use crate::access::Transport;
 use crate::http::consent::Peer;
 use process::Tasks;
 
-/// How long to pause after the system refused to hand out a connection, typically for want of descriptors.
-/// Only another connection's end helps then, and trying at once would keep a core busy.
+/// How long to pause after the system refused a connection, typically because it ran out of descriptors. Only the end
+/// of another connection helps then, and retrying at once would keep a core busy.
 const PAUSE_AFTER_REFUSAL: Duration = Duration::from_millis(200);
 
-/// Something that connections come from.
 pub(super) trait Listener: Send + Sync + 'static {
     type Stream: AsyncRead + AsyncWrite + Send + Unpin + 'static;
     const TRANSPORT: Transport;
@@ -66,20 +65,20 @@ impl Listener for UnixListener {
 
 /// Takes connections until the daemon stops. Dropping the listener at the end refuses later ones.
 pub(super) async fn accept<L: Listener>(listener: L, context: Context, connections: Tasks) {
-    let seats = Seats::new(CONNECTIONS);
+    let pool = ConnectionPool::new(MAX_CONNECTIONS);
     let stop = context.stop.clone();
     let mut stopped = stop.wait();
     loop {
         let taken = tokio::select! {
             biased;
             _ = &mut stopped => return,
-            taken = take(&listener, &seats) => taken,
+            taken = take(&listener, &pool) => taken,
         };
         match taken {
-            Ok((stream, seat)) => {
+            Ok((stream, pooled)) => {
                 let context = context.clone();
-                let caller = (L::TRANSPORT, L::peer(&stream));
-                connections.spawn("connection", serve(stream, caller, context, seat));
+                let peer = L::peer(&stream);
+                connections.spawn("connection", serve(stream, L::TRANSPORT, peer, context, pooled));
             }
             Err(error) if is_of_one_connection(&error) => {}
             Err(error) => {
@@ -93,12 +92,12 @@ pub(super) async fn accept<L: Listener>(listener: L, context: Context, connectio
     }
 }
 
-/// Waits for a connection first and for a place then: only somebody who is at the door makes others give way. So there is
-/// one connection more than there are places.
-async fn take<L: Listener>(listener: &L, seats: &Seats) -> io::Result<(L::Stream, Seat)> {
+/// Waits for a connection first and then for a permit, so that idle connections are evicted only when a client connects.
+/// So there is one connection more than there are permits.
+async fn take<L: Listener>(listener: &L, pool: &ConnectionPool) -> io::Result<(L::Stream, PooledConnection)> {
     let stream = listener.next().await?;
-    let seat = seats.take().await?;
-    Ok((stream, seat))
+    let pooled = pool.take().await?;
+    Ok((stream, pooled))
 }
 
 /// Whether an error is about the connection that was taken and not about the listener.

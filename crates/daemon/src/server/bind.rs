@@ -12,37 +12,16 @@ use tokio::net::{TcpListener, TcpSocket, UnixListener};
 use crate::home::Home;
 use crate::options::{Listen, WhenTaken};
 
-/// Why the daemon cannot listen.
 #[derive(Debug, Error)]
 pub enum BindError {
-    /// Other machines could reach the address, and nobody chose a token for that.
     #[error("the address {address} can be reached by other machines")]
-    NotLoopback {
-        /// The address that was asked for.
-        address: SocketAddr,
-    },
-    /// The address cannot be had.
+    NotLoopback { address: SocketAddr },
     #[error("the address {address} cannot be listened on")]
-    Tcp {
-        /// The address that was asked for.
-        address: SocketAddr,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// Something that is not a socket is in the socket's place.
-    #[error("`{path}` is in the way of the socket, and is not one", path = .path.display())]
-    InTheWay {
-        /// The place of the socket.
-        path: PathBuf,
-    },
-    /// The socket cannot be made.
+    Tcp { address: SocketAddr, source: io::Error },
+    #[error("`{path}` exists and is not a socket", path = .path.display())]
+    InTheWay { path: PathBuf },
     #[error("the socket `{path}` cannot be made", path = .path.display())]
-    Unix {
-        /// The place of the socket.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
+    Unix { path: PathBuf, source: io::Error },
 }
 
 impl BindError {
@@ -62,12 +41,12 @@ impl BindError {
     }
 }
 
-/// How many connections may be at the door before one is let in. They come faster than a busy machine lets us look; one that
-/// finds no room tries again after a second.
-const AT_THE_DOOR: u32 = 4096;
+/// How many connections may wait to be accepted. They come faster than a busy machine accepts them; one that finds no
+/// room tries again after a second.
+const BACKLOG: u32 = 4096;
 
-/// The send buffer that is asked of the kernel for each connection. The kernel doubles it and takes one write more, so a client
-/// that asks for a stream and doesn't read costs up to 256 KiB. By default it would cost four mebibytes.
+/// The send buffer of each connection. The kernel doubles it and takes one write more, so a client that asks for a
+/// stream and doesn't read costs up to 256 KiB. By default it would be 4 MiB.
 const SEND_BUFFER_BYTES: u32 = 96 * 1024;
 
 /// Listens on TCP. An address that goes beyond `exposure` is refused.
@@ -100,15 +79,14 @@ fn listen_on(address: SocketAddr) -> io::Result<TcpListener> {
     // Every connection has it from the socket it came through.
     socket.set_send_buffer_size(SEND_BUFFER_BYTES)?;
     socket.bind(address)?;
-    socket.listen(AT_THE_DOOR)
+    socket.listen(BACKLOG)
 }
 
-/// Who may reach the TCP address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exposure {
     /// Only this machine.
     LoopbackOnly,
-    /// Whoever the network lets through: somebody chose a token for it.
+    /// Everybody on the network: the user chose a token for it.
     Anyone,
 }
 
@@ -127,8 +105,8 @@ impl Drop for SocketFile {
     }
 }
 
-/// Listens on the Unix socket. Only the owner of the home may call this: what is in the way is then certainly
-/// the leftover of a daemon that has died.
+/// Listens on the Unix socket. Only the owner of the home may call this, so anything at its path is left over from a
+/// daemon that has died.
 pub(crate) fn bind_unix(home: &Home) -> Result<(UnixListener, SocketFile), BindError> {
     let path = home.socket();
     let failed = |source| BindError::Unix {

@@ -1,4 +1,4 @@
-//! One connection: requests one after the other, within limits, until one side has had enough.
+//! One connection: serves requests one after the other, within limits, until one side closes it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -16,11 +16,11 @@ use kernel::{Clock, Deadline, Scope};
 use protocol::{ErrorCode, PROBLEM_MEDIA_TYPE, RequestId};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 
+use super::connections::{ConnectionState, PooledConnection, TrackedBody};
 use super::event_stream::{self, LastAnswer, LetGo, StreamAnswer};
-use super::relief::Relief;
-use super::seats::{Answering, Doing, Seat};
 use super::switch::{Switch, Switched};
 use super::timer::ClockTimer;
+use super::trim_memory::MemoryTrimmer;
 use super::write_limit::WriteLimit;
 use crate::access::Transport;
 use crate::http::consent::Peer;
@@ -38,64 +38,64 @@ const MAX_HEADERS: usize = 64;
 /// How much is read ahead of what is asked for, per connection.
 const MAX_BUFFER_BYTES: usize = 64 * 1024;
 
-/// What a connection needs to know.
 #[derive(Clone, Debug)]
 pub(super) struct Context {
     pub(super) router: Router,
     pub(super) clock: Arc<dyn Clock>,
-    /// Cancelled when requests in flight shall be the last ones.
+    /// Cancelled when no new requests are taken.
     pub(super) stop: Scope,
-    /// Cancelled when not even they shall be waited for.
+    /// Cancelled when requests in flight are dropped, too.
     pub(super) cut: Scope,
-    /// Is told of streams that have ended.
-    pub(super) relief: Relief,
+    pub(super) trimmer: MemoryTrimmer,
 }
 
-/// How long the end of an answer may take when its connection shall give way to another. It was written already, so
-/// only a peer that does not read needs longer.
+/// How long the end of an answer may take when its connection is evicted. It was written already, so only a peer that
+/// does not read needs longer.
 const LEAVE_WITHIN: Duration = Duration::from_secs(1);
 
-/// Serves one connection to its end. It has its place until then, or until an answer is a stream.
-pub(super) async fn serve<S>(stream: S, (transport, peer): (Transport, Peer), context: Context, seat: Seat)
-where
+/// Serves one connection to its end. It holds its permit until then, or until an answer is a stream.
+pub(super) async fn serve<S>(
+    stream: S,
+    transport: Transport,
+    peer: Peer,
+    context: Context,
+    pooled: PooledConnection,
+) where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
-    let (scopes, relief) = (
-        (context.stop.clone(), context.cut.clone()),
-        context.relief.clone(),
-    );
-    let seat = Arc::new(seat);
+    let (stop, cut, trimmer) = (context.stop.clone(), context.cut.clone(), context.trimmer.clone());
+    let pooled = Arc::new(pooled);
     // What HTTP takes is given back when it is over: some connections go on for hours.
-    match Box::pin(speak_http(stream, (transport, peer), context, Arc::clone(&seat))).await {
+    match Box::pin(speak_http(stream, transport, peer, context, Arc::clone(&pooled))).await {
         Afterwards::Nothing => {}
         Afterwards::Stream(stream, answer) => {
-            if let Err(error) = event_stream::serve(stream, answer, scopes.1).await {
+            if let Err(error) = event_stream::serve(stream, answer, cut).await {
                 tracing::debug!(%error, ?transport, "a stream broke");
             }
-            relief.stream_ended();
+            trimmer.stream_ended();
         }
         Afterwards::Switched(stream, read, next) => {
-            seat.give_back();
-            next(Switched::new(stream, read, scopes)).await;
+            pooled.release_permit();
+            next(Switched::new(stream, read, stop, cut)).await;
         }
     }
 }
 
-/// What a connection goes on with when no more requests are taken from it.
+/// What a connection does after its last HTTP request.
 enum Afterwards<S> {
     Nothing,
-    /// The rest of the last answer.
     Stream(WriteLimit<S>, StreamAnswer),
-    /// Something else than HTTP, which may have begun in the bytes that were read.
+    /// Another protocol, which may have begun in the bytes that were read.
     Switched(WriteLimit<S>, Bytes, super::switch::Next),
 }
 
 /// Answers requests one after the other.
 async fn speak_http<S>(
     stream: S,
-    (transport, peer): (Transport, Peer),
+    transport: Transport,
+    peer: Peer,
     context: Context,
-    seat: Arc<Seat>,
+    pooled: Arc<PooledConnection>,
 ) -> Afterwards<S>
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
@@ -103,23 +103,23 @@ where
     let stream = WriteLimit::new(stream, Arc::clone(&context.clock));
     let router = TowerToHyperService::new(context.router);
     let (switch, last) = (Agreed::default(), LastAnswer::default());
-    let (of_service, agreed, stream_answer) = (Arc::clone(&seat), switch.clone(), last.clone());
+    let (of_service, agreed, stream_answer) = (Arc::clone(&pooled), switch.clone(), last.clone());
     let service = service_fn(move |mut request: http::Request<Incoming>| {
-        of_service.work();
+        of_service.start_request();
         request.extensions_mut().insert(transport);
         request.extensions_mut().insert(peer);
         let (has_body, version) = (request.method() != Method::HEAD, request.version());
-        let (answered, seat) = (router.call(request), Arc::clone(&of_service));
+        let (answered, pooled) = (router.call(request), Arc::clone(&of_service));
         let (agreed, stream_answer) = (agreed.clone(), stream_answer.clone());
         async move {
             let Ok(mut response) = answered.await;
             if has_body && is_stream(&response) {
-                seat.give_back();
+                pooled.release_permit();
                 stream_answer.put(StreamAnswer::new(response, version));
                 return Err(LetGo);
             }
             agreed.note(&mut response);
-            Ok(response.map(|body| Answering::new(body, seat)))
+            Ok(response.map(|body| TrackedBody::new(body, pooled)))
         }
     });
     let mut connection = http1::Builder::new()
@@ -130,9 +130,9 @@ where
         .max_buf_size(MAX_BUFFER_BYTES)
         .serve_connection(TokioIo::new(stream), service);
 
-    let give_way = seat.give_way();
+    let evicted = pooled.evicted();
     let ended = tokio::select! {
-        // A request that is there goes before the wish of somebody else to ask.
+        // A request that has arrived goes before an eviction.
         biased;
         ended = &mut connection => ended,
         _ = context.stop.wait() => {
@@ -142,12 +142,12 @@ where
                 _ = context.cut.wait() => return Afterwards::Nothing,
             }
         }
-        _ = give_way.wait() => {
-            let patience = match seat.doing() {
+        _ = evicted.wait() => {
+            let patience = match pooled.state() {
                 // Nothing was asked, so nothing is owed.
-                Doing::New { .. } => return Afterwards::Nothing,
-                Doing::Answered { .. } => Some(Deadline::after(&context.clock, LEAVE_WITHIN)),
-                Doing::Working => None,
+                ConnectionState::New { .. } => return Afterwards::Nothing,
+                ConnectionState::Answered { .. } => Some(Deadline::after(&context.clock, LEAVE_WITHIN)),
+                ConnectionState::Working => None,
             };
             std::pin::Pin::new(&mut connection).graceful_shutdown();
             tokio::select! {
@@ -183,7 +183,7 @@ async fn passed(patience: Option<Deadline>) {
     }
 }
 
-/// Whether an answer is a stream, which has a place of its own. The connection ends with it, since it could take no other
+/// Whether an answer is a stream, which has a permit of its own. The connection ends with it, because it can't take another
 /// request.
 fn is_stream<B>(response: &http::Response<B>) -> bool {
     let media_type = response.headers().get(CONTENT_TYPE);
@@ -191,15 +191,15 @@ fn is_stream<B>(response: &http::Response<B>) -> bool {
         && response.extensions().get::<KeepsItsPlace>().is_none()
 }
 
-/// Says of an answer that it ends like any other, although it is written as a stream: its connection keeps its place, and
-/// takes further requests.
+/// Marks an answer that is written as a stream but ends like any other: its connection keeps its permit and takes further
+/// requests.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KeepsItsPlace;
 
-/// What both sides of a connection have agreed to go on with, once they have.
+/// The protocol that both sides have agreed to switch to.
 #[derive(Clone, Debug, Default)]
 struct Agreed(
-    /// Guards it; held to put it in and to take it out.
+    /// Guards the value; held to set or take it.
     Arc<Mutex<Option<Switch>>>,
 );
 
@@ -216,7 +216,7 @@ impl Agreed {
     }
 }
 
-/// Tells a caller whose head did not arrive in time. hyper closes the connection without a word.
+/// Answers a client whose request head did not arrive in time. hyper would close the connection without an answer.
 async fn answer_timeout<S: AsyncWrite + Unpin>(mut stream: S, cut: Scope) {
     let request_id = RequestId::generate();
     let detail = format!(
@@ -249,7 +249,7 @@ mod tests {
     use kernel::CancellationToken;
     use tokio::io::{AsyncReadExt, duplex};
 
-    use super::super::seats::Seats;
+    use super::super::connections::ConnectionPool;
     use super::*;
     use crate::app::tests::detached;
     use crate::http::finish;
@@ -273,13 +273,13 @@ mod tests {
             clock: Arc::clone(&app.clock),
             stop: CancellationToken::new().scope(),
             cut: CancellationToken::new().scope(),
-            relief: Relief::new(),
+            trimmer: MemoryTrimmer::new(),
         };
         let (mut client, server) = duplex(MAX_BUFFER_BYTES);
         let requests = "GET /stumble HTTP/1.1\r\n\r\nGET /fine HTTP/1.1\r\nConnection: close\r\n\r\n";
         client.write_all(requests.as_bytes()).await.unwrap();
-        let seat = Seats::new(1).take().await.unwrap();
-        serve(server, (Transport::Unix, Peer(None)), context, seat).await;
+        let pooled = ConnectionPool::new(1).take().await.unwrap();
+        serve(server, Transport::Unix, Peer(None), context, pooled).await;
         let mut answers = String::new();
         client.read_to_string(&mut answers).await.unwrap();
 

@@ -21,8 +21,7 @@ use kernel::Scope;
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-/// How much of what is there already is written at once. What comes after waits in its source until the reader has taken
-/// this.
+/// How much is written at once. The rest waits in its source until the reader has taken this.
 const GATHER_BYTES: usize = 16 * 1024;
 
 /// hyper lets go of the connection, because its answer is written here.
@@ -33,7 +32,7 @@ pub(super) struct LetGo;
 /// The answer that a connection ends with, once there is one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LastAnswer(
-    /// Guards it; held to put it in and to take it out.
+    /// Guards the value; held to set or take it.
     Arc<Mutex<Option<StreamAnswer>>>,
 );
 
@@ -47,7 +46,6 @@ impl LastAnswer {
     }
 }
 
-/// An answer that is a stream.
 #[derive(Debug)]
 pub(super) struct StreamAnswer {
     head: Vec<u8>,
@@ -55,7 +53,6 @@ pub(super) struct StreamAnswer {
     framing: Framing,
 }
 
-/// How a reader knows where the stream ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Framing {
     /// After an empty chunk.
@@ -65,7 +62,6 @@ enum Framing {
 }
 
 impl StreamAnswer {
-    /// The answer to a request of this version.
     pub(super) fn new(response: Response<Body>, version: Version) -> Self {
         let (mut parts, body) = response.into_parts();
         let framing = match version {
@@ -108,7 +104,7 @@ where
     }
 }
 
-/// Waits until the reader is gone. What it says meanwhile is of no interest, and is not read.
+/// Waits until the reader is gone. What it sends meanwhile is not read.
 async fn gone(mut reader: impl AsyncRead + Unpin) {
     match reader.read(&mut [0]).await {
         Ok(0) | Err(_) => {}
@@ -131,7 +127,7 @@ async fn write(mut writer: impl AsyncWrite + Unpin, answer: StreamAnswer) -> io:
     }
 }
 
-/// What is there of a body, up to a size, and whether that was the end. Waits until there is something.
+/// The available part of a body, up to a size, and whether it has ended. Waits until there is something.
 async fn gather(mut body: Pin<&mut Body>, framing: Framing) -> io::Result<(Gathered, bool)> {
     let mut gathered = Gathered::default();
     let is_end = poll_fn(|context: &mut Context<'_>| {
@@ -157,7 +153,7 @@ async fn gather(mut body: Pin<&mut Body>, framing: Framing) -> io::Result<(Gathe
     Ok((gathered, is_end))
 }
 
-/// Pieces on their way out. They are not copied: all readers of a turn share theirs.
+/// Pieces that are being written. They are not copied: all readers of a turn share them.
 #[derive(Debug, Default)]
 struct Gathered {
     parts: VecDeque<Bytes>,

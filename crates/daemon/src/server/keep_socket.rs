@@ -1,6 +1,6 @@
-//! Keeps the socket where clients look for it, also if somebody removes the runtime directory.
+//! Recreates the socket if somebody removes it or the runtime directory.
 //!
-//! The kernel says when something goes from the directory, so nothing is looked at while nothing happens.
+//! The kernel reports removals from the directory, so nothing is polled.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,31 +16,29 @@ use super::bind::{SocketFile, bind_unix};
 use crate::home::Home;
 use crate::ownership::Ownership;
 
-/// How long whoever removes things has to come to an end before they are made again.
+/// How long to wait after a removal, so that whoever removes things can finish.
 const SETTLE: Duration = Duration::from_millis(200);
 /// More than an event of the kernel can have.
 const EVENT_BYTES: usize = 4096;
 
-/// A socket, and the lock of the home where that had to be taken again as well.
+/// A socket, and the lock of the home if that had to be taken again too.
 type Made = (SocketFile, Option<Ownership>);
 
-/// What was made again. It goes when the daemon does.
+/// What was recreated. It is removed when the daemon ends.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Remade {
     /// Guards the list; held for a push.
     made: Arc<Mutex<Vec<Made>>>,
 }
 
-/// What has happened to the socket.
 #[derive(Debug)]
 pub(crate) enum Kept {
-    /// It was made again, and is to be listened on.
+    /// The socket was recreated; listen on it.
     Again(UnixListener),
-    /// The whole home is gone, and with it everything that the daemon knows.
+    /// The whole home is gone, and with it everything the daemon knows.
     HomeGone,
 }
 
-/// The one who looks after the socket.
 #[derive(Debug)]
 pub(crate) struct SocketKeeper {
     pub(crate) home: Home,
@@ -49,8 +47,8 @@ pub(crate) struct SocketKeeper {
 }
 
 impl SocketKeeper {
-    /// Waits until the socket was removed, and makes it again. `None` when the daemon stops, or it cannot be done, which is
-    /// logged. *Cancel safety*: may be dropped at any time.
+    /// Waits until the socket is removed, and recreates it. Returns `None` when the daemon stops, or if it can't be done,
+    /// which is logged. *Cancel safety*: may be dropped at any time.
     pub(crate) async fn next(&self, clock: &Arc<dyn Clock>, stop: &Scope) -> Option<Kept> {
         let mut waited = self.watch();
         // It may have gone before anybody watched.
@@ -58,7 +56,7 @@ impl SocketKeeper {
             let watched = match &waited {
                 Ok(watched) => watched,
                 Err(error) => {
-                    tracing::warn!(%error, "the socket is not made again if somebody removes it");
+                    tracing::warn!(%error, "cannot watch the socket; it will not be recreated if somebody removes it");
                     return None;
                 }
             };
@@ -80,11 +78,11 @@ impl SocketKeeper {
         }
         match self.make() {
             Ok(listener) => {
-                tracing::warn!(socket = %self.home.socket().display(), "the socket was removed, and is made again");
+                tracing::warn!(socket = %self.home.socket().display(), "the socket was removed and has been recreated");
                 Some(Kept::Again(listener))
             }
             Err(error) => {
-                tracing::error!(%error, "the socket was removed and cannot be made again; restart the daemon");
+                tracing::error!(%error, "the socket was removed and cannot be recreated; restart the daemon");
                 None
             }
         }
@@ -102,7 +100,6 @@ impl SocketKeeper {
         Receiver::from_owned_fd_unchecked(watched)
     }
 
-    /// Makes the directory and what is in it again.
     fn make(&self) -> Result<UnixListener, Box<dyn std::error::Error + Send + Sync>> {
         self.home.prepare()?;
         std::fs::create_dir_all(self.home.scratch())?;
@@ -118,7 +115,6 @@ impl SocketKeeper {
     }
 }
 
-/// Waits until the kernel says that something went from the directory.
 async fn something_went(watched: &Receiver) -> io::Result<()> {
     loop {
         watched.readable().await?;

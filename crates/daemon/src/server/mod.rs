@@ -3,13 +3,13 @@
 mod accept;
 mod bind;
 mod connection;
+mod connections;
 mod event_stream;
 mod keep_socket;
-mod places;
-mod relief;
-mod seats;
+mod permits;
 mod switch;
 mod timer;
+mod trim_memory;
 mod write_limit;
 
 use std::sync::Arc;
@@ -22,14 +22,13 @@ pub use bind::BindError;
 pub(crate) use bind::{Exposure, SocketFile, bind_tcp, bind_unix};
 pub(crate) use connection::KeepsItsPlace;
 pub(crate) use keep_socket::{Kept, Remade, SocketKeeper};
-pub(crate) use places::stream_places;
+pub(crate) use permits::stream_permits;
 pub(crate) use switch::{Switch, Switched};
 
 use process::Tasks;
 
-use relief::Relief;
+use trim_memory::MemoryTrimmer;
 
-/// A server that is running.
 #[derive(Clone, Debug)]
 pub(crate) struct Server {
     listeners: Tasks,
@@ -41,23 +40,25 @@ impl Server {
     /// Starts to answer on both listeners, until `stop` is cancelled. Connections that are then in use go on
     /// until their request is answered or `cut` is cancelled.
     pub(crate) fn start(
-        (tcp, unix): (TcpListener, UnixListener),
+        tcp: TcpListener,
+        unix: UnixListener,
         router: Router,
         clock: Arc<dyn Clock>,
-        (stop, cut): (Scope, Scope),
+        stop: Scope,
+        cut: Scope,
     ) -> Self {
         let context = connection::Context {
             router,
             clock,
             stop,
             cut,
-            relief: Relief::new(),
+            trimmer: MemoryTrimmer::new(),
         };
         let (listeners, connections) = (Tasks::default(), Tasks::default());
-        let relief = context.relief.clone();
+        let trimmer = context.trimmer.clone();
         listeners.spawn(
             "give memory back",
-            relief.run(Arc::clone(&context.clock), context.stop.clone()),
+            trimmer.run(Arc::clone(&context.clock), context.stop.clone()),
         );
         listeners.spawn(
             "accept tcp",
@@ -72,14 +73,12 @@ impl Server {
         server
     }
 
-    /// Answers on one more socket.
     pub(crate) fn listen(&self, unix: UnixListener) {
         let (context, connections) = (self.context.clone(), self.connections.clone());
         self.listeners
             .spawn("accept unix", accept::accept(unix, context, connections));
     }
 
-    /// How many connections are open.
     pub(crate) fn connections(&self) -> usize {
         self.connections.running()
     }

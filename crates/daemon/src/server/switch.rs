@@ -1,7 +1,7 @@
-//! A connection that stops speaking HTTP, because both sides have agreed on something else.
+//! A connection that switches from HTTP to another protocol.
 //!
-//! A handler answers 101 and leaves a [`Switch`] with the answer. When hyper has let go of the connection, what the switch
-//! holds is given its bytes, in the same task: so the connection stays one of those that a shutdown waits for.
+//! A handler answers 101 and attaches a [`Switch`] to the answer. When hyper has released the connection, the switch gets
+//! its bytes, in the same task, so a shutdown still waits for the connection.
 
 use std::fmt;
 use std::io::Cursor;
@@ -12,22 +12,21 @@ use bytes::Bytes;
 use kernel::Scope;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 
-/// What goes on with the bytes of a connection.
 pub(super) type Next = Box<dyn FnOnce(Switched) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send>;
 
 /// The bytes of a connection that has stopped speaking HTTP.
 pub(crate) struct Switched {
     pub(crate) reader: Box<dyn AsyncRead + Send + Unpin>,
     pub(crate) writer: Box<dyn AsyncWrite + Send + Unpin>,
-    /// Cancelled when what is in flight shall be the last.
+    /// Cancelled when no new work should start.
     pub(crate) stop: Scope,
-    /// Cancelled when not even that shall be waited for.
+    /// Cancelled when work in flight should end, too.
     pub(crate) cut: Scope,
 }
 
 impl Switched {
     /// The bytes of a stream, of which some have been read already.
-    pub(super) fn new<S>(stream: S, read: Bytes, (stop, cut): (Scope, Scope)) -> Self
+    pub(super) fn new<S>(stream: S, read: Bytes, stop: Scope, cut: Scope) -> Self
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
@@ -41,7 +40,7 @@ impl Switched {
     }
 }
 
-/// What an answer with the status 101 leaves for its connection.
+/// What an answer with the status 101 attaches for its connection.
 #[derive(Clone)]
 pub(crate) struct Switch(
     /// Guards what is done next; held to take it out.

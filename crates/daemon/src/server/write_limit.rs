@@ -1,4 +1,4 @@
-//! A connection whose peer must read. One that asks and never reads would otherwise hold its place for ever.
+//! Bounds how long a peer may refuse to read. Otherwise it could hold its permit forever.
 
 use std::io;
 use std::pin::Pin;
@@ -9,15 +9,14 @@ use std::time::Duration;
 use kernel::{Clock, Deadline, WaitForDeadline};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// How long a peer may leave us waiting until it reads on.
+/// How long a write waits for the peer to read.
 pub(super) const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A stream on which a write that is not taken for [`WRITE_TIMEOUT`] fails.
+/// A stream on which a write fails if the peer doesn't read for [`WRITE_TIMEOUT`].
 #[derive(Debug)]
 pub(super) struct WriteLimit<S> {
     stream: S,
     clock: Arc<dyn Clock>,
-    /// When patience ends, while a write is waiting.
     patience: Option<WaitForDeadline>,
 }
 
@@ -30,7 +29,7 @@ impl<S> WriteLimit<S> {
         }
     }
 
-    /// Lets a finished attempt through, and bounds the wait of one that is not.
+    /// Passes a finished attempt through, and bounds the wait of a pending one.
     fn limit<T>(&mut self, context: &mut Context<'_>, attempt: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if attempt.is_ready() {
             self.patience = None;

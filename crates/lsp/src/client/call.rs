@@ -17,18 +17,17 @@ use super::{
     Reply, RequestError,
     outbox::{Admission, Ticket},
     shared::{ClientShared, notify},
-    state::{GivenUp, Refused},
+    state::{AbandonReason, Refused},
 };
 use crate::wire::{EncodeError, Unnumbered};
 
-/// A request on its way; see [`Client::request`](super::Client::request).
+/// A pending request; see [`Client::request`](super::Client::request).
 #[derive(Debug)]
 #[must_use = "a request that is dropped is cancelled"]
 pub struct Request {
     progress: Progress<Waiting>,
 }
 
-/// How far a call has come.
 #[derive(Debug)]
 enum Progress<W> {
     Waiting(W),
@@ -98,11 +97,11 @@ impl Waiting {
             return answer.map_or(Poll::Pending, Poll::Ready);
         }
         if let Poll::Ready(cause) = Pin::new(&mut self.cancelled).poll(context) {
-            self.shared.give_up(self.id, GivenUp::Cancelled);
+            self.shared.abandon(self.id, AbandonReason::Cancelled);
             return Poll::Ready(Err(RequestError::Cancelled { cause }));
         }
         ready!(Pin::new(&mut self.passed).poll(context));
-        self.shared.give_up(self.id, GivenUp::TimedOut);
+        self.shared.abandon(self.id, AbandonReason::TimedOut);
         let waited = self.shared.clock.now().saturating_duration_since(self.since);
         Poll::Ready(Err(timeout(Arc::clone(&self.method), waited)))
     }
@@ -111,11 +110,11 @@ impl Waiting {
 impl Drop for Waiting {
     fn drop(&mut self) {
         // A request that has come to its end is not pending any more, and this does nothing.
-        self.shared.give_up(self.id, GivenUp::Cancelled);
+        self.shared.abandon(self.id, AbandonReason::Cancelled);
     }
 }
 
-/// Cancel safety: dropping it gives the request up, and the server is told.
+/// Cancel safety: dropping it abandons the request and tells the server.
 impl Future for Request {
     type Output = Result<Reply, RequestError>;
 
@@ -130,14 +129,14 @@ impl Future for Request {
     }
 }
 
-/// A notification on its way; see [`Client::notify`](super::Client::notify).
+/// A notification that is being sent; see [`Client::notify`](super::Client::notify).
 #[derive(Debug)]
 #[must_use = "a notification that is dropped may be taken back"]
 pub struct Notice {
     progress: Progress<AtTheDoor>,
 }
 
-/// The wait for all earlier messages; see [`Client::flush`](super::Client::flush).
+/// Waits for all earlier messages; see [`Client::flush`](super::Client::flush).
 #[derive(Debug)]
 #[must_use = "a flush waits for nothing unless it is polled"]
 pub struct Flush {
@@ -220,7 +219,6 @@ impl AtTheDoor {
         Poll::Ready(Err(timeout(Arc::clone(&self.method), waited)))
     }
 
-    /// Nobody will tell any more, and that is so because the client was closed.
     fn closed(&self) -> Result<(), RequestError> {
         match self.shared.lock().closed() {
             Some(reason) => Err(RequestError::Closed {
@@ -233,7 +231,7 @@ impl AtTheDoor {
 
 impl Drop for AtTheDoor {
     fn drop(&mut self) {
-        let admitted = self.shared.lock().leave_door(self.ticket);
+        let admitted = self.shared.lock().withdraw_waiting(self.ticket);
         notify(admitted.unwrap_or_default());
     }
 }
@@ -250,7 +248,7 @@ impl Progress<AtTheDoor> {
     }
 }
 
-/// Cancel safety: dropping it takes the notification back if it has not been accepted.
+/// Cancel safety: dropping it withdraws the notification if it has not been accepted.
 impl Future for Notice {
     type Output = Result<(), RequestError>;
 

@@ -1,24 +1,22 @@
 //! The handle that callers hold.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use kernel::{Clock, Deadline, Scope};
 use process::Tasks;
 use serde::Serialize;
+use serde_json::value::RawValue;
 
-use super::{
-    ClientSettings, Closed, Counters, Flush, Incoming, Notice, Request, reader, shared::ClientShared, writer,
-};
-use crate::wire::{Connection, Unnumbered};
+use super::{Closed, Counters, Flush, Notice, Request, reader, shared::ClientShared, writer};
+use crate::wire::{Connection, FrameLimits, ResponseError, Unnumbered};
 
-/// A client of one language server. Clones are the same client; when the last one is dropped, the connection is
-/// closed.
+/// A client of one language server. Clones share the connection; dropping the last one closes it.
 #[derive(Clone, Debug)]
 pub struct Client {
     handle: Arc<Handle>,
 }
 
-/// Closes the client when the last handle goes. The tasks hold what is shared, and not this.
+/// Closes the client when the last handle is dropped. The tasks hold the shared state, but not this.
 #[derive(Debug)]
 struct Handle {
     shared: Arc<ClientShared>,
@@ -27,12 +25,12 @@ struct Handle {
 impl Drop for Handle {
     fn drop(&mut self) {
         self.shared
-            .close(Closed::Asked("nobody uses the client any more".to_owned()));
+            .close(Closed::Asked("the client is no longer used".to_owned()));
     }
 }
 
 impl Client {
-    /// Starts to speak to a server. What it says by itself goes to `incoming`.
+    /// Starts the connection. What the server sends unasked goes to `incoming`.
     pub fn start(
         connection: Connection,
         settings: ClientSettings,
@@ -51,12 +49,12 @@ impl Client {
         }
     }
 
-    /// Asks the server something. Parameters of `()` or `None` are left out.
+    /// Sends a request. Parameters of `()` or `None` are left out.
     ///
-    /// The request is queued by this call, not by the first poll: the order of calls is the order on the wire. It ends
-    /// with the answer, at the deadline, with the scope, or with the connection, whichever is first.
+    /// The request is queued by this call, not by the first poll, so the order of calls is the order on the wire. It
+    /// ends with the answer, at the deadline, with the scope, or with the connection, whichever comes first.
     ///
-    /// *Cancel safety*: dropping the future gives the request up, and the server is told.
+    /// *Cancel safety*: dropping the future abandons the request and tells the server.
     pub fn request<P: Serialize + ?Sized>(
         &self,
         method: &str,
@@ -68,12 +66,12 @@ impl Client {
         Request::start(&self.handle.shared, method, message, deadline, scope)
     }
 
-    /// Tells the server something. Parameters of `()` or `None` are left out.
+    /// Sends a notification. Parameters of `()` or `None` are left out.
     ///
-    /// It takes its place in the order of calls at once, like a request. The future ends when the message has been
-    /// accepted, which only takes time if the server does not read.
+    /// Like a request, it takes its place in the order at once. The future ends when the message has been accepted,
+    /// which only takes time if the server does not read.
     ///
-    /// *Cancel safety*: dropping the future takes the message back if it has not been accepted.
+    /// *Cancel safety*: dropping the future withdraws the message if it has not been accepted.
     pub fn notify<P: Serialize + ?Sized>(&self, method: &str, params: &P, deadline: &Deadline) -> Notice {
         let message = Unnumbered::new(method, params);
         Notice::start(&self.handle.shared, method, message, deadline)
@@ -86,35 +84,61 @@ impl Client {
         Flush::start(&self.handle.shared, deadline)
     }
 
-    /// Waits until the connection is over, and says why it is.
+    /// Waits until the connection has ended, and returns why.
     ///
     /// *Cancel safety*: may be dropped at any time.
     pub async fn closed(&self) -> Arc<Closed> {
         self.handle.shared.closed().await
     }
 
-    /// Why the connection is over, if it is.
     pub fn why_closed(&self) -> Option<Arc<Closed>> {
         self.handle.shared.lock().closed().cloned()
     }
 
-    /// Closes the connection at once; what is queued is not written. Pending requests get the reason.
+    /// Closes the connection at once. Queued messages are dropped; pending requests get the reason.
     pub fn close(&self, reason: impl Into<String>) {
         self.handle.shared.close(Closed::Asked(reason.into()));
     }
 
-    /// How many requests wait for an answer.
     pub fn pending(&self) -> usize {
         self.handle.shared.lock().pending()
     }
 
-    /// How many messages wait to be written.
     pub fn queued(&self) -> usize {
         self.handle.shared.lock().queued()
     }
 
-    /// What the client has done so far.
     pub fn counters(&self) -> Counters {
         self.handle.shared.lock().counters
+    }
+}
+
+/// Receives what a server sends unasked, in order.
+///
+/// The task that reads makes the calls: they must not block, and nothing else is read while one runs.
+pub trait Incoming: Send + Sync + 'static {
+    fn notification(&self, method: &str, params: Option<&RawValue>);
+
+    /// A request of the server. Answer unknown methods with
+    /// [`ResponseError::method_not_found`](crate::ResponseError::method_not_found).
+    fn request(&self, method: &str, params: Option<&RawValue>) -> Result<serde_json::Value, ResponseError>;
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct ClientSettings {
+    pub limits: FrameLimits,
+    /// How long a message may take from its first byte to its last.
+    pub message_time: Duration,
+    /// How long the server may take to read the next byte of what is written to it.
+    pub stall_time: Duration,
+}
+
+impl Default for ClientSettings {
+    fn default() -> Self {
+        Self {
+            limits: FrameLimits::default(),
+            message_time: Duration::from_secs(30),
+            stall_time: Duration::from_secs(30),
+        }
     }
 }

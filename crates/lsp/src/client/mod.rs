@@ -16,24 +16,18 @@
 //! 5. The task that reads never waits for the one that writes.
 
 mod call;
-mod closed;
 mod error;
 mod handle;
-mod incoming;
 mod outbox;
 mod pending;
 mod reader;
 mod reply;
-mod settings;
 mod shared;
 mod state;
 mod writer;
 
 pub use call::{Flush, Notice, Request};
-pub use closed::{Closed, ProtocolError};
-pub use error::RequestError;
-pub use handle::Client;
-pub use incoming::Incoming;
+pub use error::{Closed, ProtocolError, RequestError};
+pub use handle::{Client, ClientSettings, Incoming};
 pub use reply::Reply;
-pub use settings::ClientSettings;
 pub use state::Counters;

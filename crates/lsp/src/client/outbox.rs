@@ -3,37 +3,37 @@
 //! Pure: no clock, task or lock. `N` is how somebody is told.
 //!
 //! A message takes its place in the call and keeps it. The first so many are *accepted*: they go out whatever becomes
-//! of their callers. The others stand at the door: they belong to a caller who still waits, and who takes the
-//! message back when its patience ends. So the order is that of the calls, full or not, and what piles up in front of
+//! of their callers. The others are waiting: they belong to a caller who still waits, and who withdraws the
+//! message when its patience ends. So the order is that of the calls, full or not, and what piles up in front of
 //! a server that does not read is bounded by the two limits below and by what callers hold anyway.
 
 use std::collections::VecDeque;
 
 use bytes::Bytes;
 
-/// How many messages are accepted ahead of a write: more than a burst of edits, little enough that a caller soon
-/// notices a server that does not read. When it is full, callers wait at the door until their own deadline.
+/// How many messages are accepted ahead of a write: more than a burst of edits, and few enough that a caller soon
+/// notices a server that does not read. When it is full, callers wait until their own deadline.
 pub(super) const ACCEPTED_MESSAGES: usize = 256;
 
-/// How many bytes are accepted ahead of a write. A single message may be larger, and then goes alone.
+/// How many bytes are accepted ahead of a write. A single message may be larger; it is then sent alone.
 pub(super) const ACCEPTED_BYTES: usize = 4 * 1024 * 1024;
 
-/// How many messages may stand at the door. When it is full, the call is refused.
-pub(super) const MAX_AT_THE_DOOR: usize = 8192;
+/// How many messages may wait to be accepted. When it is full, the call is refused.
+pub(super) const MAX_WAITING: usize = 8192;
 
-/// How many answers to the server may be unsent. A server that asks so much without reading an answer is flooding us;
-/// when it is full, the client is closed.
+/// How many answers to the server may be unsent. A server that sends so many requests without reading an answer is
+/// flooding us, and the client is closed.
 pub(super) const MAX_UNSENT_ANSWERS: usize = 1024;
 
-/// How many cancellations may be unsent: as many as requests may be pending. When it is full, they are left out; the
-/// server does not read them anyway.
+/// How many cancellations may be unsent: as many as requests may be pending. Further ones are dropped; the server
+/// does not read them anyway.
 const MAX_UNSENT_CANCELS: usize = super::pending::MAX_PENDING;
 
 /// The place of a message. A later message has a greater one.
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) struct Ticket(u64);
 
-/// What kind of message it is, which decides what happens when there are too many of them.
+/// The kind of a message decides what happens when there are too many of them.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Kind {
     Call,
@@ -49,7 +49,6 @@ struct Entry<N> {
     notify: Tell<N>,
 }
 
-/// Who wants to know of a message, and when.
 #[derive(Debug)]
 enum Tell<N> {
     Nobody,
@@ -57,28 +56,23 @@ enum Tell<N> {
     WhenWritten(N),
 }
 
-/// There are too many messages of this kind.
 #[derive(Debug, Eq, PartialEq)]
 pub(super) struct Full;
 
-/// Whether a message has been accepted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Admission {
     Accepted,
     AtTheDoor,
 }
 
-/// What is to be written next.
 #[derive(Debug)]
 pub(super) struct Batch<N> {
     pub(super) messages: VecDeque<Bytes>,
     /// To be told now: their messages have been accepted.
     pub(super) admitted: Vec<N>,
-    /// To be told once the messages are written.
     pub(super) written: Vec<N>,
 }
 
-/// The queue.
 #[derive(Debug)]
 pub(super) struct Outbox<N> {
     entries: VecDeque<Entry<N>>,
@@ -109,15 +103,15 @@ impl<N> Outbox<N> {
     }
 
     pub(super) fn is_full(&self) -> bool {
-        self.entries.len() - self.accepted >= MAX_AT_THE_DOOR
+        self.entries.len() - self.accepted >= MAX_WAITING
     }
 
-    /// Queues a request. Nobody is told: its caller waits for the answer.
+    /// Queues a request. Its caller waits for the answer, so nobody is notified.
     pub(super) fn push_request(&mut self, bytes: Bytes) -> Ticket {
         self.push(bytes, Kind::Call, Tell::Nobody)
     }
 
-    /// Queues a notification. If it has to stand at the door, `notify` is told once it is accepted.
+    /// Queues a notification. If it can't be accepted yet, `notify` is told once it is.
     pub(super) fn push_notification(&mut self, bytes: Bytes, notify: N) -> (Ticket, Admission) {
         let ticket = self.push(bytes, Kind::Call, Tell::WhenAccepted(notify));
         let admission = if self.accepted == self.entries.len() {
@@ -128,12 +122,11 @@ impl<N> Outbox<N> {
         (ticket, admission)
     }
 
-    /// Queues nothing, but `notify` is told once everything before it has been written.
+    /// Queues a mark: `notify` is told once everything before it has been written.
     pub(super) fn push_mark(&mut self, notify: N) -> Ticket {
         self.push(Bytes::new(), Kind::Call, Tell::WhenWritten(notify))
     }
 
-    /// Queues an answer to the server.
     pub(super) fn push_answer(&mut self, bytes: Bytes) -> Result<(), Full> {
         if self.unsent_answers >= MAX_UNSENT_ANSWERS {
             return Err(Full);
@@ -160,13 +153,13 @@ impl<N> Outbox<N> {
             kind,
             notify,
         });
-        // If it is accepted at once, its caller learns that from the call; nobody else can be behind the door then.
+        // If it is accepted at once, its caller learns that from the call, and no other message is waiting.
         drop(self.admit());
         ticket
     }
 
-    /// Takes a message back, if it is still here.
-    pub(super) fn take_back(&mut self, ticket: Ticket) -> Result<Vec<N>, NotHere> {
+    /// Withdraws a message, if it is still queued.
+    pub(super) fn withdraw(&mut self, ticket: Ticket) -> Result<Vec<N>, NotHere> {
         let at = self.entries.binary_search_by_key(&ticket, |entry| entry.ticket);
         let entry = at.ok().and_then(|at| Some((at, self.entries.remove(at)?)));
         let (at, entry) = entry.ok_or(NotHere)?;
@@ -178,14 +171,12 @@ impl<N> Outbox<N> {
         Ok(self.admit())
     }
 
-    /// Whether a message still stands at the door.
-    pub(super) fn is_at_the_door(&self, ticket: Ticket) -> bool {
+    pub(super) fn is_waiting(&self, ticket: Ticket) -> bool {
         self.entries
             .binary_search_by_key(&ticket, |entry| entry.ticket)
             .is_ok_and(|at| at >= self.accepted)
     }
 
-    /// Takes up to so many messages out, to be written.
     pub(super) fn take(&mut self, most: usize) -> Option<Batch<N>> {
         if self.entries.is_empty() {
             return None;
@@ -213,7 +204,6 @@ impl<N> Outbox<N> {
         Some(batch)
     }
 
-    /// Lets in from the door what there is room for.
     fn admit(&mut self) -> Vec<N> {
         let mut admitted = Vec::new();
         while self.accepted < ACCEPTED_MESSAGES
@@ -240,7 +230,7 @@ impl<N> Outbox<N> {
     }
 }
 
-/// A message is not in the queue: it has been taken out to be written, or taken back.
+/// A message is no longer queued: it is being written, or was withdrawn.
 #[derive(Debug, Eq, PartialEq)]
 pub(super) struct NotHere;
 
@@ -283,7 +273,7 @@ mod tests {
         outbox: Outbox<u64>,
         expected: Vec<(Ticket, Bytes)>,
         answers: BTreeSet<Ticket>,
-        at_the_door: BTreeSet<u64>,
+        waiting: BTreeSet<u64>,
         marks: BTreeMap<u64, Ticket>,
         next: u64,
     }
@@ -300,7 +290,7 @@ mod tests {
         fn notify(&mut self, admitted: Vec<u64>) {
             for number in admitted {
                 assert!(
-                    self.at_the_door.remove(&number),
+                    self.waiting.remove(&number),
                     "{number} is told once, and if it waits"
                 );
             }
@@ -321,7 +311,7 @@ mod tests {
                         let (ticket, admission) = self.outbox.push_notification(message.clone(), number);
                         self.expected.push((ticket, message));
                         if admission == Admission::AtTheDoor {
-                            self.at_the_door.insert(number);
+                            self.waiting.insert(number);
                         }
                     }
                 }
@@ -351,23 +341,23 @@ mod tests {
                     self.expected.push((ticket, Bytes::new()));
                     self.marks.insert(number, ticket);
                 }
-                Step::TakeBack(index) => self.take_back(index),
+                Step::TakeBack(index) => self.withdraw(index),
                 Step::Take(most) => self.take(most),
             }
         }
 
-        fn take_back(&mut self, index: prop::sample::Index) {
+        fn withdraw(&mut self, index: prop::sample::Index) {
             if self.expected.is_empty() {
                 return;
             }
             let (ticket, message) = self.expected.remove(index.index(self.expected.len()));
-            let is_waiting = self.outbox.is_at_the_door(ticket);
-            let admitted = self.outbox.take_back(ticket).expect("it is in");
-            assert_eq!(self.outbox.take_back(ticket), Err(NotHere));
+            let is_waiting = self.outbox.is_waiting(ticket);
+            let admitted = self.outbox.withdraw(ticket).expect("it is in");
+            assert_eq!(self.outbox.withdraw(ticket), Err(NotHere));
             self.answers.remove(&ticket);
             self.marks.retain(|_, mark| *mark != ticket);
             if let Some(number) = message.first_chunk() {
-                let waited = self.at_the_door.remove(&u64::from_be_bytes(*number));
+                let waited = self.waiting.remove(&u64::from_be_bytes(*number));
                 assert!(is_waiting || !waited, "who was accepted has been told");
             }
             self.notify(admitted);
@@ -398,7 +388,7 @@ mod tests {
         fn check(&self) {
             let outbox = &self.outbox;
             assert_eq!(outbox.len(), self.expected.len());
-            let (accepted, door) = self.expected.split_at(outbox.accepted);
+            let (accepted, waiting) = self.expected.split_at(outbox.accepted);
             let bytes: usize = accepted.iter().map(|(_, message)| message.len()).sum();
             assert_eq!(outbox.accepted_bytes, bytes);
             assert!(outbox.accepted <= ACCEPTED_MESSAGES);
@@ -408,7 +398,7 @@ mod tests {
                 "only the last one may exceed the limit"
             );
             let is_full = outbox.accepted == ACCEPTED_MESSAGES || bytes >= ACCEPTED_BYTES;
-            assert!(is_full || door.is_empty(), "nobody waits while there is room");
+            assert!(is_full || waiting.is_empty(), "nobody waits while there is room");
             assert_eq!(outbox.unsent_answers, self.answers.len());
         }
     }
@@ -427,7 +417,7 @@ mod tests {
                 run.take(64);
                 run.check();
             }
-            assert!(run.at_the_door.is_empty() && run.marks.is_empty(), "everybody has been told");
+            assert!(run.waiting.is_empty() && run.marks.is_empty(), "everybody has been told");
         }
     }
 }

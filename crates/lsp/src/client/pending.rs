@@ -6,25 +6,24 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::outbox::Ticket;
 
-/// How many requests may wait at once. A busy session has dozens; thousands mean that the server hangs or that a
-/// caller runs wild. When it is full, a request is refused.
+/// How many requests may be pending. A busy session has dozens; thousands mean that the server hangs or that a caller
+/// runs wild. Further requests are refused.
 pub(super) const MAX_PENDING: usize = 4096;
 
-/// How many given-up requests are remembered one by one, to know their late answers. When it is full, the oldest
-/// are remembered by 'older than': a wrong answer to one of those passes for a late one, which does no harm.
-const MAX_GIVEN_UP: usize = 4096;
+/// How many abandoned requests are remembered, to recognize their late answers. Of older ones only the highest id is
+/// kept: a wrong answer to one of those passes for a late one, which does no harm.
+const MAX_ABANDONED: usize = 4096;
 
-/// How many answers to requests that nobody made may come in a row. A server that answers twice now and then is
-/// tolerable; one that goes on has lost count, and whatever it answers cannot be trusted.
+/// How many answers with unknown ids may come in a row. A server that answers twice now and then is tolerable; one
+/// that keeps doing so has lost count, and its answers can't be trusted.
 pub(super) const MAX_UNKNOWN_IN_A_ROW: u32 = 1000;
 
-/// A table of pending requests.
 #[derive(Debug)]
 pub(super) struct Pending<S> {
     next_id: i64,
     waiting: HashMap<i64, Waiting<S>>,
     given_up: BTreeSet<i64>,
-    /// Requests up to this one may have been given up and forgotten.
+    /// Requests up to this id may have been abandoned and forgotten.
     forgotten_up_to: i64,
     unknown_in_a_row: u32,
 }
@@ -35,15 +34,14 @@ struct Waiting<S> {
     answer: S,
 }
 
-/// Whom an answer is for.
 #[derive(Debug, PartialEq)]
 pub(super) enum Addressee<S> {
-    /// Somebody waits for it.
     Waiting(S),
-    /// Somebody waited for it.
-    GivenUp,
-    /// Nobody ever asked, or it has been answered already; the n-th of that kind in a row.
-    Unknown { in_a_row: u32 },
+    AbandonReason,
+    /// Unknown, or answered already; this is the n-th in a row.
+    Unknown {
+        in_a_row: u32,
+    },
 }
 
 impl<S> Default for Pending<S> {
@@ -67,18 +65,15 @@ impl<S> Pending<S> {
         self.waiting.len() >= MAX_PENDING
     }
 
-    /// The id that the next request will have.
     pub(super) fn next_id(&self) -> i64 {
         self.next_id
     }
 
-    /// Enters a request under the next id.
     pub(super) fn insert(&mut self, ticket: Ticket, answer: S) {
         self.waiting.insert(self.next_id, Waiting { ticket, answer });
         self.next_id += 1;
     }
 
-    /// Takes the request out that an answer is for.
     pub(super) fn answered(&mut self, id: Option<i64>) -> Addressee<S> {
         if let Some(waiting) = id.and_then(|id| self.waiting.remove(&id)) {
             self.unknown_in_a_row = 0;
@@ -88,7 +83,7 @@ impl<S> Pending<S> {
             id.is_some_and(|id| self.given_up.remove(&id) || (1..=self.forgotten_up_to).contains(&id));
         if is_late {
             self.unknown_in_a_row = 0;
-            return Addressee::GivenUp;
+            return Addressee::AbandonReason;
         }
         self.unknown_in_a_row = self.unknown_in_a_row.saturating_add(1);
         Addressee::Unknown {
@@ -96,23 +91,22 @@ impl<S> Pending<S> {
         }
     }
 
-    /// Takes a request out that nobody waits for any more; `None` if it is not in.
+    /// Removes a request that nobody waits for any more; `None` if it isn't pending.
     pub(super) fn remove(&mut self, id: i64) -> Option<(Ticket, S)> {
         let waiting = self.waiting.remove(&id)?;
         Some((waiting.ticket, waiting.answer))
     }
 
-    /// Remembers that a request was given up which the server may still answer.
-    pub(super) fn remember_given_up(&mut self, id: i64) {
+    /// Remembers an abandoned request that the server may still answer.
+    pub(super) fn remember_abandoned(&mut self, id: i64) {
         self.given_up.insert(id);
-        if self.given_up.len() > MAX_GIVEN_UP
+        if self.given_up.len() > MAX_ABANDONED
             && let Some(oldest) = self.given_up.pop_first()
         {
             self.forgotten_up_to = self.forgotten_up_to.max(oldest);
         }
     }
 
-    /// Takes everybody out.
     pub(super) fn take_all(&mut self) -> Vec<S> {
         self.waiting.drain().map(|(_, waiting)| waiting.answer).collect()
     }
@@ -148,8 +142,8 @@ mod tests {
     fn a_late_answer_is_known_once_and_not_held_against_the_server() {
         let mut pending = with_requests(2);
         assert!(pending.remove(1).is_some());
-        pending.remember_given_up(1);
-        assert_eq!(pending.answered(Some(1)), Addressee::GivenUp);
+        pending.remember_abandoned(1);
+        assert_eq!(pending.answered(Some(1)), Addressee::AbandonReason);
         assert_eq!(pending.answered(Some(1)), Addressee::Unknown { in_a_row: 1 });
         assert!(pending.remove(2).is_some());
         assert_eq!(pending.answered(Some(2)), Addressee::Unknown { in_a_row: 2 });
@@ -157,15 +151,15 @@ mod tests {
 
     #[test]
     fn what_is_remembered_is_bounded_and_the_forgotten_get_the_benefit_of_the_doubt() {
-        let many = MAX_GIVEN_UP as i64 + 10;
+        let many = MAX_ABANDONED as i64 + 10;
         let mut pending = with_requests(many);
         for id in 1..=many {
             assert!(pending.remove(id).is_some());
-            pending.remember_given_up(id);
+            pending.remember_abandoned(id);
         }
-        assert_eq!(pending.given_up.len(), MAX_GIVEN_UP);
+        assert_eq!(pending.given_up.len(), MAX_ABANDONED);
         for id in 1..=many {
-            assert_eq!(pending.answered(Some(id)), Addressee::GivenUp, "{id}");
+            assert_eq!(pending.answered(Some(id)), Addressee::AbandonReason, "{id}");
         }
         assert_eq!(pending.answered(Some(many)), Addressee::Unknown { in_a_row: 1 });
         assert_eq!(pending.answered(Some(0)), Addressee::Unknown { in_a_row: 2 });

@@ -15,7 +15,6 @@ use tokio::io::AsyncReadExt as _;
 use super::{Closed, Incoming, ProtocolError, Reply, RequestError, shared::ClientShared};
 use crate::wire::{Decoder, Frame, Message, MessageId, Oversized, ReadHalf, encode_response};
 
-/// Reads until the connection or the client is over.
 pub(super) async fn run(shared: Arc<ClientShared>, reader: ReadHalf, incoming: Arc<dyn Incoming>) {
     let guard = EndGuard(Arc::clone(&shared));
     let reading = Reading {
@@ -33,7 +32,7 @@ pub(super) async fn run(shared: Arc<ClientShared>, reader: ReadHalf, incoming: A
     drop(guard);
 }
 
-/// Closes the client if a task ends without having done so, in a panic or with its runtime.
+/// Closes the client if a task ends without doing so, in a panic or with its runtime.
 pub(super) struct EndGuard(pub(super) Arc<ClientShared>);
 
 impl Drop for EndGuard {
@@ -46,9 +45,9 @@ impl Drop for EndGuard {
 struct Reading {
     shared: Arc<ClientShared>,
     incoming: Arc<dyn Incoming>,
-    /// Holds what has been read, so that no byte is lost however a wait ends.
+    /// Holds what has been read, so that no byte is lost when a wait is cancelled.
     decoder: Decoder,
-    /// When the message that has begun must be whole.
+    /// When the current message must be complete.
     message_end: Option<WaitForDeadline>,
     reader: ReadHalf,
 }
@@ -68,7 +67,7 @@ impl Reading {
         }
     }
 
-    /// Reads something, unless the message that has begun does not come to its end.
+    /// Reads some bytes. Fails if the current message takes too long.
     async fn read(&mut self) -> Result<usize, Closed> {
         let mut room = self.decoder.room();
         let mut read = pin!(self.reader.read_buf(&mut room));

@@ -6,8 +6,7 @@ use serde_json::value::RawValue;
 
 /// A result, as the server wrote it.
 ///
-/// Nothing is copied: it shares the memory of the read that brought it, up to 64 KiB for a small one. Parse it or
-/// pass it on; to keep it for long, copy it.
+/// It shares the memory of the read that brought it, up to 64 KiB for a small one. To keep it for long, copy it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Reply {
     result: Bytes,
@@ -20,27 +19,24 @@ impl Reply {
         }
     }
 
-    /// Reads the result as what it should be.
     pub fn parse<'a, T: Deserialize<'a>>(&'a self) -> Result<T, serde_json::Error> {
         serde_json::from_slice(&self.result)
     }
 
-    /// The JSON text of the result. It is valid, in UTF-8.
+    /// The JSON text of the result.
     pub fn bytes(&self) -> &Bytes {
         &self.result
     }
 
-    /// The JSON text of the result, to pass on without a copy.
     pub fn into_bytes(self) -> Bytes {
         self.result
     }
 
-    /// The result as it is, for whoever reads it piece by piece. This looks through all of it.
+    /// The result, to be read piece by piece. This validates all of it.
     pub fn raw(&self) -> Result<&RawValue, serde_json::Error> {
         self.parse()
     }
 
-    /// Whether the server has nothing to say.
     pub fn is_null(&self) -> bool {
         &self.result[..] == b"null"
     }

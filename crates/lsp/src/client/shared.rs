@@ -10,24 +10,23 @@ use tokio::sync::{Notify, oneshot};
 
 use super::{
     ClientSettings, Closed, Reply, RequestError,
-    state::{Aftermath, GivenUp, State},
+    state::{AbandonReason, Aftermath, State},
 };
 use crate::wire::encode_cancel;
 
-/// Where an answer goes to.
 pub(super) type Answer = oneshot::Sender<Result<Reply, RequestError>>;
 
-/// How a caller is told that its message has been accepted or written.
+/// Tells a caller that its message has been accepted or written.
 pub(super) type Notified = oneshot::Sender<()>;
 
 pub(super) struct ClientShared {
     pub(super) settings: ClientSettings,
     pub(super) clock: Arc<dyn Clock>,
-    /// Guards the decisions. Nobody waits, writes or runs foreign code while holding it.
+    /// Guards the decisions. Never held while waiting, writing or running other code.
     state: Mutex<State<Answer, Notified>>,
-    /// Rings when something has been queued. The one who hears it looks into the queue.
+    /// Notified when something has been queued.
     queued: Notify,
-    /// Why the client is closed, for those who wait for it. It is written once, by whoever closed the state.
+    /// Why the client is closed. Written once, by whoever closed the state.
     closed: Slot<Option<Arc<Closed>>>,
 }
 
@@ -51,12 +50,11 @@ impl ClientShared {
         self.queued.notify_one();
     }
 
-    /// Waits until something has been queued since the last time.
     pub(super) async fn rung(&self) {
         self.queued.notified().await;
     }
 
-    /// Closes. The first reason counts; everybody who waits gets it.
+    /// Closes the client. The first reason counts, and all waiters get it.
     pub(super) fn close(&self, reason: Closed) {
         let reason = Arc::new(reason);
         let remains = self.lock().close(&reason);
@@ -86,8 +84,8 @@ impl ClientShared {
         }
     }
 
-    pub(super) fn give_up(&self, id: i64, why: GivenUp) {
-        let given_up = self.lock().give_up(id, why);
+    pub(super) fn abandon(&self, id: i64, why: AbandonReason) {
+        let given_up = self.lock().abandon(id, why);
         let Some((answer, aftermath)) = given_up else {
             return;
         };

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::{
-    closed::{Closed, ProtocolError},
-    outbox::{Admission, Batch, MAX_AT_THE_DOOR, MAX_UNSENT_ANSWERS, Outbox, Ticket},
+    error::{Closed, ProtocolError},
+    outbox::{Admission, Batch, MAX_UNSENT_ANSWERS, MAX_WAITING, Outbox, Ticket},
     pending::{Addressee, MAX_PENDING, MAX_UNKNOWN_IN_A_ROW, Pending},
 };
 use crate::wire::{MessageId, Unnumbered};
@@ -16,15 +16,12 @@ use crate::wire::{MessageId, Unnumbered};
 /// What a client has done so far.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Counters {
-    /// Requests that were queued.
     pub requests_sent: u64,
-    /// Notifications that were queued.
     pub notifications_sent: u64,
     /// Requests that were answered, with a result or an error.
     pub answered: u64,
-    /// Requests whose deadline passed.
     pub timed_out: u64,
-    /// Requests that were cancelled, or whose caller went away.
+    /// Requests that were cancelled or dropped.
     pub cancelled: u64,
     /// Answers that were too long to be kept.
     pub oversized: u64,
@@ -32,9 +29,7 @@ pub struct Counters {
     pub late_answers: u64,
     /// Answers to requests that nobody made, or a second time.
     pub unknown_ids: u64,
-    /// Notifications of the server.
     pub notifications_in: u64,
-    /// Requests of the server.
     pub requests_in: u64,
     /// Bytes read.
     pub bytes_in: u64,
@@ -43,7 +38,6 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// The sums of both.
     pub(crate) fn plus(&self, other: &Self) -> Self {
         Self {
             requests_sent: self.requests_sent + other.requests_sent,
@@ -69,9 +63,8 @@ pub(super) enum Refused {
     TooMany { limit: usize },
 }
 
-/// Why a request is given up.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum GivenUp {
+pub(super) enum AbandonReason {
     TimedOut,
     Cancelled,
 }
@@ -79,13 +72,12 @@ pub(super) enum GivenUp {
 /// What is left to do after a request was given up.
 #[derive(Debug, Eq, PartialEq)]
 pub(super) enum Aftermath<N> {
-    /// It never went out. These messages have been accepted in its place.
+    /// It was never sent. These messages have been accepted in its place.
     Unsent { admitted: Vec<N> },
-    /// The server may have it and should be told.
+    /// The server may have it, and should be told.
     TellServer,
 }
 
-/// The state of one client.
 #[derive(Debug)]
 pub(super) struct State<A, N> {
     pub(super) counters: Counters,
@@ -94,9 +86,9 @@ pub(super) struct State<A, N> {
     outbox: Outbox<N>,
 }
 
-/// What closing leaves to do: these are to be let go of, outside the lock.
+/// What is left to release after closing, outside the lock.
 #[derive(Debug)]
-pub(super) struct Remains<A, N> {
+pub(super) struct ClosedState<A, N> {
     pub(super) answers: Vec<A>,
     pub(super) outbox: Outbox<N>,
 }
@@ -125,7 +117,7 @@ impl<A, N> State<A, N> {
         self.outbox.len()
     }
 
-    /// Enters and queues a request in one step (invariant 1 of the module), and says which id it got.
+    /// Registers and queues a request in one step (invariant 1 of the module), and returns its id.
     pub(super) fn request(&mut self, message: Unnumbered, answer: A) -> Result<i64, Refused> {
         self.admits_calls()?;
         if self.pending.is_full() {
@@ -138,14 +130,12 @@ impl<A, N> State<A, N> {
         Ok(id)
     }
 
-    /// Queues a notification.
     pub(super) fn notification(&mut self, message: Bytes, notify: N) -> Result<(Ticket, Admission), Refused> {
         self.admits_calls()?;
         self.counters.notifications_sent += 1;
         Ok(self.outbox.push_notification(message, notify))
     }
 
-    /// Queues a mark; `notify` is told when it is reached.
     pub(super) fn mark(&mut self, notify: N) -> Result<Ticket, Refused> {
         self.admits_calls()?;
         Ok(self.outbox.push_mark(notify))
@@ -154,46 +144,42 @@ impl<A, N> State<A, N> {
     fn admits_calls(&self) -> Result<(), Refused> {
         match &self.closed {
             Some(reason) => Err(Refused::Closed(Arc::clone(reason))),
-            None if self.outbox.is_full() => Err(Refused::TooMany {
-                limit: MAX_AT_THE_DOOR,
-            }),
+            None if self.outbox.is_full() => Err(Refused::TooMany { limit: MAX_WAITING }),
             None => Ok(()),
         }
     }
 
-    /// Takes a notification or a mark back whose caller has gone; one that was accepted goes out all the same.
-    pub(super) fn leave_door(&mut self, ticket: Ticket) -> Option<Vec<N>> {
-        if !self.outbox.is_at_the_door(ticket) {
+    /// Withdraws the notification or mark of a caller that has gone. One that was accepted is sent all the same.
+    pub(super) fn withdraw_waiting(&mut self, ticket: Ticket) -> Option<Vec<N>> {
+        if !self.outbox.is_waiting(ticket) {
             return None;
         }
-        self.outbox.take_back(ticket).ok()
+        self.outbox.withdraw(ticket).ok()
     }
 
-    /// Gives a request up, if it is still pending: if it has not been answered and the client is open.
-    pub(super) fn give_up(&mut self, id: i64, why: GivenUp) -> Option<(A, Aftermath<N>)> {
+    /// Abandons a request, if it is still pending.
+    pub(super) fn abandon(&mut self, id: i64, why: AbandonReason) -> Option<(A, Aftermath<N>)> {
         let (ticket, answer) = self.pending.remove(id)?;
         match why {
-            GivenUp::TimedOut => self.counters.timed_out += 1,
-            GivenUp::Cancelled => self.counters.cancelled += 1,
+            AbandonReason::TimedOut => self.counters.timed_out += 1,
+            AbandonReason::Cancelled => self.counters.cancelled += 1,
         }
-        let aftermath = match self.outbox.take_back(ticket) {
+        let aftermath = match self.outbox.withdraw(ticket) {
             Ok(admitted) => Aftermath::Unsent { admitted },
             Err(_) => {
-                self.pending.remember_given_up(id);
+                self.pending.remember_abandoned(id);
                 Aftermath::TellServer
             }
         };
         Some((answer, aftermath))
     }
 
-    /// Queues a cancellation.
     pub(super) fn cancel(&mut self, message: Bytes) {
         if self.closed.is_none() {
             self.outbox.push_cancel(message);
         }
     }
 
-    /// Queues an answer to the server.
     pub(super) fn answer(&mut self, message: Bytes) -> Result<(), Closed> {
         if self.closed.is_some() {
             return Ok(());
@@ -204,7 +190,7 @@ impl<A, N> State<A, N> {
         })
     }
 
-    /// Finds out whom an answer is for; nobody is an answer too, until it happens too often.
+    /// Finds the request that an answer is for. Unknown ids are tolerated until there are too many.
     pub(super) fn answered(&mut self, id: Option<&MessageId>) -> Result<Option<A>, Closed> {
         let number = match id {
             Some(MessageId::Number(number)) => Some(*number),
@@ -215,7 +201,7 @@ impl<A, N> State<A, N> {
                 self.counters.answered += 1;
                 Ok(Some(answer))
             }
-            Addressee::GivenUp => {
+            Addressee::AbandonReason => {
                 self.counters.late_answers += 1;
                 Ok(None)
             }
@@ -229,18 +215,16 @@ impl<A, N> State<A, N> {
         }
     }
 
-    /// What is to be written next.
     pub(super) fn take(&mut self, most: usize) -> Option<Batch<N>> {
         self.outbox.take(most)
     }
 
-    /// Closes, unless it is closed already.
-    pub(super) fn close(&mut self, reason: &Arc<Closed>) -> Option<Remains<A, N>> {
+    pub(super) fn close(&mut self, reason: &Arc<Closed>) -> Option<ClosedState<A, N>> {
         if self.closed.is_some() {
             return None;
         }
         self.closed = Some(Arc::clone(reason));
-        Some(Remains {
+        Some(ClosedState {
             answers: self.pending.take_all(),
             outbox: std::mem::take(&mut self.outbox),
         })

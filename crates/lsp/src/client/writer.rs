@@ -20,11 +20,9 @@ use super::{
 };
 use crate::wire::WriteHalf;
 
-/// How many messages go out in one write: what has queued up meanwhile, as far as one call to the system takes it
-/// well. What is left goes with the next.
+/// How many messages go out in one write.
 const MESSAGES_PER_WRITE: usize = 64;
 
-/// Writes until the connection or the client is over.
 pub(super) async fn run(shared: Arc<ClientShared>, writer: WriteHalf) {
     let guard = EndGuard(Arc::clone(&shared));
     tokio::select! {
@@ -71,7 +69,7 @@ async fn write(
     patiently(shared, writer.flush()).await
 }
 
-/// Waits for one step of a write, and not for ever.
+/// Waits for one step of a write, up to the stall time.
 async fn patiently<T>(shared: &ClientShared, step: impl Future<Output = io::Result<T>>) -> Result<T, Closed> {
     let after = shared.settings.stall_time;
     let mut step = pin!(step);
@@ -88,7 +86,6 @@ async fn patiently<T>(shared: &ClientShared, step: impl Future<Output = io::Resu
     .await
 }
 
-/// Takes away what has been written.
 fn advance(messages: &mut VecDeque<Bytes>, mut written: usize) {
     while let Some(first) = messages.front_mut() {
         if written < first.len() {

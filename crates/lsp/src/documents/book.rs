@@ -17,61 +17,43 @@ use super::{
 };
 use crate::text::{LineIndex, PositionEncoding, UriError, uri_of_path};
 
-/// A document that a server cannot be given.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum DocumentError {
-    /// It is over the limit.
-    #[error("{} has {bytes} bytes, and a language server is given at most {limit}", path.display())]
+    #[error("{} has {bytes} bytes; the limit for language servers is {limit}", path.display())]
     TooLarge {
-        /// The document.
         path: Arc<Path>,
-        /// Its size.
         bytes: usize,
-        /// The setting.
         limit: usize,
     },
-    /// Too many are held already.
-    #[error("{limit} documents are in use in this server, and that is as many as may be")]
-    TooMany {
-        /// The setting.
-        limit: usize,
-    },
-    /// It cannot be named.
+    #[error("{limit} documents are in use in this server, which is the limit")]
+    TooMany { limit: usize },
     #[error(transparent)]
     Uri(#[from] UriError),
 }
 
-/// The server has not been told before the wait ended.
+/// The wait ended before the server was told.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum SentError {
-    /// That generation of the server is over, or has not begun.
-    #[error("generation {asked} of the server is not the one that is told about documents")]
+    #[error("generation {asked} of the server is not the current one")]
     GenerationOver {
-        /// Which one was asked for.
         asked: Generation,
-        /// Which one is told now.
         current: Option<Generation>,
     },
-    /// The deadline passed.
     #[error("the server did not take the document before the deadline")]
     DeadlineExceeded,
-    /// The caller no longer wants it.
     #[error("the wait was cancelled by {cause}")]
-    Cancelled {
-        /// Who cancelled it, and why.
-        cause: Arc<Cause>,
-    },
+    Cancelled { cause: Arc<Cause> },
 }
 
-/// The documents of one server, over all its generations. Clones are the same book.
+/// The documents of one server, across all its generations. Clones share them.
 #[derive(Clone)]
 pub struct Documents {
     shared: Arc<DocumentsShared>,
 }
 
 struct DocumentsShared {
-    /// Guards which documents there are and what the server was told of them. Held for no longer than it takes to
-    /// compare two versions of a text.
+    /// Guards the documents and what the server was told about them. Held no longer than it takes to compare two
+    /// texts.
     book: Mutex<Book>,
     /// How far the messages have come. It follows the book: see `Documents::publish`.
     progress: Slot<Progress>,
@@ -88,7 +70,6 @@ impl fmt::Debug for Documents {
 }
 
 impl Documents {
-    /// An empty book.
     pub fn new(settings: DocumentSettings, clock: Arc<dyn Clock>) -> Self {
         let book = Book::new(settings);
         let progress = Slot::new(book.progress());
@@ -101,8 +82,8 @@ impl Documents {
         }
     }
 
-    /// Begins to tell a new generation of the server: all documents that are held are opened again, in the order of their
-    /// paths. An earlier generation is over from now on. `None` if this one is not newer than all before it.
+    /// Attaches a new generation of the server: all held documents are opened again, in the order of their paths. An
+    /// earlier generation ends. `None` if this one is not newer than all before it.
     pub fn attach(
         &self,
         generation: Generation,
@@ -113,13 +94,13 @@ impl Documents {
         attached.then(|| Outbox::new(self.clone(), generation))
     }
 
-    /// That generation is over: whoever waits for it is told so, and nothing is open any more.
+    /// Ends a generation: waiters are told, and nothing is open any more.
     pub fn detach(&self, generation: Generation) {
         self.change(|book| book.detach(generation));
     }
 
-    /// Takes a lease on a document, which the server has open at this text as long as the lease is held. If somebody
-    /// holds the document already, the text is made known as a change.
+    /// Takes a lease on a document. The server has it open with this text as long as the lease is held; if it is open
+    /// already, the text is sent as a change.
     pub fn lease(
         &self,
         path: &Arc<Path>,
@@ -143,19 +124,18 @@ impl Documents {
         })
     }
 
-    /// Somebody else has changed or removed the file. If nobody holds it, the server reads it from disk again.
+    /// The file was changed or removed by others. If nobody holds it, the server reads it from disk again.
     pub fn changed_on_disk(&self, path: &Path) {
         self.change(|book| book.close_unheld(path));
     }
 
-    /// Closes what nobody has used for long. Due at [`Documents::next_idle`].
+    /// Closes documents that have been idle for long. Due at [`Documents::next_idle`].
     pub fn close_idle(&self) {
         let now = self.now();
         self.change(|book| book.close_idle(now));
     }
 
-    /// Waits until a generation of the server has been sent all that is known about any document by now. What is asked
-    /// of it afterwards is asked about that.
+    /// Waits until a generation of the server has been sent everything known about all documents.
     ///
     /// *Cancel safety*: may be dropped at any time.
     pub async fn all_sent(
@@ -184,23 +164,19 @@ impl Documents {
         self.book().next_idle()
     }
 
-    /// The documents that are open, or shall be.
     pub(crate) fn paths(&self) -> BTreeSet<Arc<Path>> {
         self.book().paths()
     }
 
-    /// The text that a document shall have.
     #[cfg(test)]
     pub(crate) fn text(&self, path: &Path) -> Option<Arc<str>> {
         self.book().text(path)
     }
 
-    /// How many documents are open in the server, as far as it was told.
     pub fn open(&self) -> usize {
         self.counts().open
     }
 
-    /// How many documents and leases there are.
     pub fn counts(&self) -> DocumentCounts {
         self.book().counts()
     }
@@ -209,7 +185,6 @@ impl Documents {
         &self.shared.progress
     }
 
-    /// Changes the book and lets everybody know.
     pub(super) fn change<T>(&self, change: impl FnOnce(&mut Book) -> T) -> T {
         let mut book = self.book();
         let before = book.progress();
@@ -222,9 +197,9 @@ impl Documents {
         result
     }
 
-    /// Brings the slot up to the book. The slot is read first and the book afterwards: whoever wins writes something
-    /// that is at least as new as what the losers saw, and a loser looks again. So the last one to change the book
-    /// leaves the slot as the book is.
+    /// Updates the slot from the book. The slot is read first and the book afterwards: whoever wins writes something
+    /// at least as new as what the losers saw, and a loser looks again. So the last one to change the book leaves the
+    /// slot up to date.
     fn publish(&self) {
         let mut seen = self.shared.progress.read();
         loop {
@@ -260,7 +235,7 @@ fn check_size(book: &Book, path: &Arc<Path>, text: &str) -> Result<(), DocumentE
     Ok(())
 }
 
-/// Somebody's use of a document. It is given back when it is dropped.
+/// A lease on a document, returned when it is dropped.
 #[derive(Debug)]
 #[must_use = "a lease that is dropped closes its document"]
 pub struct Lease {
@@ -269,12 +244,11 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// The document.
     pub fn path(&self) -> &Arc<Path> {
         &self.path
     }
 
-    /// Makes a new text known. The same text again is no change.
+    /// Sets a new text. The same text again is no change.
     pub fn sync(&self, text: &Arc<str>) -> Result<(), DocumentError> {
         let now = self.documents.now();
         self.documents.change(|book| {
@@ -284,18 +258,18 @@ impl Lease {
         })
     }
 
-    /// Makes a new version of the same text, so that the server looks at the document again.
+    /// Sends the same text as a new version, so that the server looks at the document again.
     pub fn touch(&self) {
         self.documents.change(|book| book.touch(&self.path));
     }
 
-    /// The document was written to disk as it is now. A server that asked for it is told.
+    /// The document was written to disk as it is now. A server that wants to know is told.
     pub fn saved(&self) {
         self.documents.change(|book| book.saved(&self.path));
     }
 
-    /// Waits until a generation of the server has been sent all that is known about the document by now, and says which
-    /// version it has, with its text: the one that positions in a question must be made for.
+    /// Waits until a generation of the server has been sent everything known about the document, and returns the
+    /// version and text that it has, which positions in a question must refer to.
     ///
     /// *Cancel safety*: may be dropped at any time.
     pub async fn sent(

@@ -22,10 +22,10 @@ pub(super) struct Document {
     pub(super) uri: Arc<str>,
     pub(super) language: Arc<str>,
     pub(super) leases: usize,
-    /// Grows with every use; the smallest is the one that was not used for longest.
+    /// Grows with every use; the smallest is the least recently used.
     pub(super) used: u64,
     pub(super) used_at: Instant,
-    /// What it should be; `None` is closed. While there are leases it is never `None`.
+    /// The version that the server should have; `None` means closed. Never `None` while there are leases.
     pub(super) wanted: Option<Version>,
     /// What the server was told; `None` is closed.
     pub(super) told: Option<Version>,
@@ -57,7 +57,6 @@ impl Document {
         number(&self.wanted) != number(&self.told) || self.saved.is_some()
     }
 
-    /// One step from what the server was told towards what is wanted.
     pub(super) fn tell(&mut self, attached: &Attached) -> Option<DocumentMessage> {
         let open_close = attached.sync.open_close == OpenClose::Told;
         let told = self.told.take();

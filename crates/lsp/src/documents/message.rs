@@ -9,44 +9,32 @@ use crate::text::ContentChange;
 /// A notification about one document. It serializes as the parameters of its method.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum DocumentMessage {
-    /// It is open from now on.
     DidOpen {
         /// Which language it is in, in the protocol's words.
         language: Arc<str>,
-        /// Its version.
         version: i32,
-        /// Its text.
         text: Arc<str>,
     },
-    /// It is another text from now on.
     DidChange {
-        /// The version of the new text.
         version: i32,
-        /// What is different.
         change: ContentChange,
-        /// Whether anything is.
         text: TextIs,
     },
-    /// It was written to disk.
     DidSave {
-        /// The text, for a server that wants it.
         text: Option<Arc<str>>,
     },
-    /// It is closed from now on.
     DidClose,
 }
 
 /// Whether a new version has a new text.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum TextIs {
-    /// It has.
     New,
-    /// It has not: the server shall look at the document again, since something around it has changed.
+    /// The text is the same: the server should look at the document again, because something else has changed.
     TheSame,
 }
 
 impl DocumentMessage {
-    /// The method of the notification.
     pub fn method(&self) -> &'static str {
         match self {
             Self::DidOpen { .. } => "textDocument/didOpen",
@@ -57,24 +45,20 @@ impl DocumentMessage {
     }
 }
 
-/// A message to be sent to one generation of a server. It serializes as the parameters.
+/// A message for one generation of a server. It serializes as its parameters.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Outgoing {
-    /// The document.
     pub path: Arc<Path>,
-    /// The same, in the protocol's words.
     pub uri: Arc<str>,
-    /// What is said about it.
     pub message: DocumentMessage,
 }
 
 impl Outgoing {
-    /// The method of the notification.
     pub fn method(&self) -> &'static str {
         self.message.method()
     }
 
-    /// The version that the server has from this message on, if it makes a new one known.
+    /// The version that this message makes known, if any.
     pub fn version(&self) -> Option<i32> {
         match &self.message {
             DocumentMessage::DidOpen { version, .. } | DocumentMessage::DidChange { version, .. } => {

@@ -4,8 +4,8 @@ use kernel::{Deadline, Generation, Scope, WaitError};
 
 use super::{book::Documents, message::Outgoing, state::Progress};
 
-/// The messages for one generation of a server. There is one per generation, and dropping it ends the generation for the
-/// book: nobody would send any more.
+/// The messages for one generation of a server. Dropping it ends the generation, because nobody would send its
+/// messages any more.
 #[derive(Debug)]
 pub struct Outbox {
     documents: Documents,
@@ -20,13 +20,12 @@ impl Outbox {
         }
     }
 
-    /// The generation that the messages are for.
     pub fn generation(&self) -> Generation {
         self.generation
     }
 
-    /// Waits for the next message. Asking for it says that the one before was sent; who could not send it drops the outbox
-    /// instead, and with it the generation. `None` once the generation is over or the scope is cancelled.
+    /// Waits for the next message. Calling it again confirms that the previous one was sent; on failure, drop the
+    /// outbox instead. `None` once the generation has ended or the scope is cancelled.
     ///
     /// *Cancel safety*: may be dropped while it waits. A message that it has returned counts as told.
     pub async fn next(&mut self, scope: &Scope) -> Option<Outgoing> {

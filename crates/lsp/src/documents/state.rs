@@ -18,17 +18,15 @@ use super::{
 };
 use crate::text::{LineIndex, PositionEncoding};
 
-/// Limits of one server's documents.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct DocumentSettings {
-    /// How many documents stay open that nobody holds; the ones used last. 64 is what people have open in an editor,
-    /// and little memory for a server.
+    /// How many documents stay open that nobody holds, the most recently used. 64 is what people have open in an
+    /// editor, and little memory for a server.
     pub warm: usize,
-    /// For how long.
     pub warm_for: Duration,
-    /// How many may be held at once. One more is refused.
+    /// How many may be held at once. Further ones are refused.
     pub max_held: usize,
-    /// How large one may be. A larger one is refused.
+    /// How large a document may be. Larger ones are refused.
     pub max_bytes: usize,
 }
 
@@ -48,51 +46,48 @@ impl Default for DocumentSettings {
 pub struct DocumentCounts {
     /// Open in the server, as far as it was told.
     pub open: usize,
-    /// Held by somebody.
     pub held: usize,
-    /// Leases on them in all.
     pub leases: usize,
-    /// Kept although nobody holds them.
     pub warm: usize,
 }
 
 /// How far the messages have come. Others wait for it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Progress {
-    /// The generation that is told.
     pub(super) generation: Option<Generation>,
-    /// The newest change.
     pub(super) newest: u64,
-    /// It and all before it were sent.
     pub(super) sent: u64,
 }
 
 /// What the server has after all that was sent.
 #[derive(Clone, Debug)]
 pub(super) enum Delivery {
-    /// The current version, with its text.
-    Sent { version: i32, text: LineIndex },
-    /// It will have it once this change was sent.
-    Waiting { change: u64 },
-    /// There is no such generation any more, or not yet.
-    NotAttached { current: Option<Generation> },
+    Sent {
+        version: i32,
+        text: LineIndex,
+    },
+    /// It will be, once this change has been sent.
+    Waiting {
+        change: u64,
+    },
+    NotAttached {
+        current: Option<Generation>,
+    },
 }
 
 #[derive(Debug)]
 pub(super) struct Book {
     settings: DocumentSettings,
     attached: Option<Attached>,
-    /// The newest generation that was ever attached.
     newest_generation: Option<Generation>,
     documents: BTreeMap<Arc<Path>, Document>,
-    /// Documents that are not what the server was told, those first that are so for longest. A document is here at
-    /// most once, and nothing is here while no generation is attached.
+    /// Documents that the server has to be told about, oldest change first. A document is here at most once, and the
+    /// map is empty while no generation is attached.
     unsent: BTreeMap<u64, Arc<Path>>,
-    /// The change whose message is on its way.
     sending: Option<(u64, Arc<Path>)>,
     newest_change: u64,
     uses: u64,
-    /// No document that was closed had a higher version.
+    /// The highest version of any closed document.
     closed_version: i32,
 }
 
@@ -155,7 +150,7 @@ impl Book {
         counts
     }
 
-    /// Begins to tell a new generation, from the first document on. An older one is refused.
+    /// Attaches a new generation, from the first document on. An older one is refused.
     pub(super) fn attach(
         &mut self,
         generation: Generation,
@@ -177,7 +172,7 @@ impl Book {
         true
     }
 
-    /// That generation is over. A later one may have begun; then this changes nothing.
+    /// Ends a generation. Does nothing if a later one has begun.
     pub(super) fn detach(&mut self, generation: Generation) {
         if self.generation() == Some(generation) {
             self.forget_server();
@@ -207,7 +202,6 @@ impl Book {
         self.documents.iter().filter(held).count()
     }
 
-    /// Takes a lease, and makes the text known.
     pub(super) fn lease(
         &mut self,
         path: &Arc<Path>,
@@ -231,7 +225,6 @@ impl Book {
         self.sync(path, text, now);
     }
 
-    /// Makes a text known. The same text again is no change.
     pub(super) fn sync(&mut self, path: &Arc<Path>, text: &Arc<str>, now: Instant) {
         self.uses += 1;
         let Some(document) = self.documents.get_mut(path) else {
@@ -250,7 +243,6 @@ impl Book {
         self.mark(path);
     }
 
-    /// Makes a new version of the same text.
     pub(super) fn touch(&mut self, path: &Arc<Path>) {
         if let Some(document) = self.documents.get_mut(path) {
             let number = following(document.newest_version());
@@ -261,7 +253,6 @@ impl Book {
         }
     }
 
-    /// The document was written to disk as it is now.
     pub(super) fn saved(&mut self, path: &Arc<Path>) {
         let Some(attached) = self.attached else { return };
         if attached.sync.save == SaveSync::None {
@@ -276,7 +267,7 @@ impl Book {
         }
     }
 
-    /// Gives a lease back. The last one leaves the document warm, or closes it.
+    /// Returns a lease. After the last one the document stays warm, or is closed.
     pub(super) fn release(&mut self, path: &Path, now: Instant) {
         let Some(document) = self.documents.get_mut(path) else {
             return;
@@ -319,7 +310,6 @@ impl Book {
         }
     }
 
-    /// Closes what nobody has used for long.
     pub(super) fn close_idle(&mut self, now: Instant) {
         let idle: Vec<Arc<Path>> = self
             .documents
@@ -331,7 +321,6 @@ impl Book {
         idle.iter().for_each(|path| self.close(path));
     }
 
-    /// When the next warm document becomes idle.
     pub(super) fn next_idle(&self) -> Option<Instant> {
         let warm = self
             .documents
@@ -366,7 +355,7 @@ impl Book {
         }
     }
 
-    /// Puts a document in line if the server has to hear of it, and takes it out if not.
+    /// Queues a document if the server has to be told about it, and removes it otherwise.
     fn mark(&mut self, path: &Arc<Path>) {
         let Some(document) = self.documents.get_mut(path) else {
             return;
@@ -386,7 +375,7 @@ impl Book {
         }
     }
 
-    /// The next message for a generation; it counts as told from now on. The one before it was sent.
+    /// The next message for a generation, which then counts as told. The previous one was sent.
     pub(super) fn next_message(&mut self, generation: Generation) -> Option<Outgoing> {
         let attached = self
             .attached
@@ -412,14 +401,12 @@ impl Book {
         }
     }
 
-    /// The message that was on its way was sent.
     pub(super) fn sent(&mut self, generation: Generation) {
         if self.generation() == Some(generation) {
             self.sending = None;
         }
     }
 
-    /// What a generation has of a document.
     pub(super) fn delivery(&self, path: &Path, generation: Generation) -> Delivery {
         let current = self.generation();
         let document = self.documents.get(path);
@@ -445,7 +432,7 @@ fn is_same(left: &Arc<str>, right: &Arc<str>) -> bool {
     Arc::ptr_eq(left, right) || left == right
 }
 
-/// Versions wrap around to 1 after two thousand million changes, since the protocol has no more of them.
+/// Versions wrap around to 1, because the protocol's are 32-bit.
 fn following(version: i32) -> i32 {
     version.checked_add(1).unwrap_or(1)
 }

@@ -2,54 +2,42 @@
 
 use serde_json::Value;
 
-/// Whether it wants to hear that one is opened or closed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum OpenClose {
-    /// It does.
     Told,
-    /// It reads files by itself.
     Untold,
 }
 
-/// How it wants to hear of changes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ChangeSync {
     /// Not at all.
     None,
-    /// The whole text each time.
     Full,
-    /// What is different.
     Incremental,
 }
 
-/// How it wants to hear that a document was saved.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum SaveSync {
     /// Not at all.
     None,
-    /// That it was.
     WithoutText,
-    /// With the text that was saved.
     WithText,
 }
 
 /// The capability `textDocumentSync`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct DocumentSync {
-    /// Opened and closed.
     pub open_close: OpenClose,
-    /// Changed.
     pub change: ChangeSync,
-    /// Saved.
     pub save: SaveSync,
 }
 
 impl DocumentSync {
     /// Reads the capability: absent, a number, or options.
     ///
-    /// A number is the old form, in which opening, closing and saving are wanted by everybody who wants changes. A
-    /// server that says nothing is told of opening and closing all the same: some register for it late or never, and
-    /// all take it.
+    /// A number is the old form, in which everybody who wants changes also wants opening, closing and saving. A
+    /// server that specifies nothing is told of opening and closing all the same: some register for it late or never,
+    /// and all accept it.
     pub fn from_capability(capability: Option<&Value>) -> Self {
         match capability {
             Some(Value::Number(number)) => Self::from_number(number.as_u64()),

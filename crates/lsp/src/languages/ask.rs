@@ -21,68 +21,58 @@ use crate::{
     servers::{Chosen, ConfigNote, Environment},
 };
 
-/// How long a server may take to come up, if the caller does not say how long all of it may take.
+/// How long a server may take to start, unless the caller sets a timeout.
 const START_PATIENCE: Duration = Duration::from_secs(150);
-/// How long a server may take to read the workspace, if the caller has no wish: a small one is read by then, and who
-/// asks about a large one learns how far it is.
+/// How long a server may take to read the workspace by default: enough for a small one. For a large one the caller
+/// learns how far it is.
 const BRIEF_READY_PATIENCE: Duration = Duration::from_secs(10);
-/// How long a server may take to read the workspace, if the caller wants to wait for it.
+/// How long a server may take to read the workspace if the caller wants to wait.
 const READY_PATIENCE: Duration = Duration::from_secs(600);
 /// How long a warm server may take to answer.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(30);
-/// How often a question is asked again because a server said that something changed meanwhile.
+/// How often a question is repeated because the server said that something changed meanwhile.
 const MOST_REPEATS: u32 = 5;
 
 /// Whether to wait until a server has read the workspace.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum WhenIndexing {
-    /// To wait.
     Wait,
-    /// To wait for a moment, and then to say so.
+    /// Wait for a moment, then fail.
     WaitBriefly,
-    /// To say so at once.
     Refuse,
 }
 
 /// Whether to wait until a server is up.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum WhenStarting {
-    /// To wait.
     Wait,
-    /// To say so.
     Refuse,
 }
 
 /// A question, and how it is to be asked.
 #[derive(Clone, Debug)]
 pub struct Ask {
-    /// What is asked. The path in it is replaced by the canonical form of `path`.
+    /// The path in it is replaced by the canonical form of `path`.
     pub query: Query,
     /// The file; for symbols of a workspace it may be a directory.
     pub path: PathBuf,
     /// The workspace, if it is not the repository around the file.
     pub workspace: Option<PathBuf>,
-    /// Variables of the caller that say where programs are. Servers are looked for with them before the daemon's own, and
-    /// one that does not run yet is started with them. One that runs is everybody's, whoever started it.
+    /// Variables of the caller that say where programs are. They take precedence over the daemon's when servers are
+    /// looked up and started. A running server is shared, whoever started it.
     pub environment: Environment,
-    /// The one server to ask.
     pub server: Option<String>,
-    /// What to do while a server comes up.
     pub when_starting: WhenStarting,
     /// What to do while a server reads the workspace.
     pub when_indexing: WhenIndexing,
-    /// How long all of it may take.
     pub timeout: Option<Duration>,
 }
 
-/// An answer, and who did not contribute.
 #[derive(Debug)]
 pub struct Answered {
-    /// The answer.
     pub answer: Answer,
-    /// Servers that should have contributed and did not.
+    /// Servers that should have answered and did not.
     pub not_answered: Vec<(Arc<str>, AskError)>,
-    /// What people should know about the configuration.
     pub notes: Vec<ConfigNote>,
     /// What paths in the answer are relative to.
     pub workspace: Arc<Path>,
@@ -97,9 +87,9 @@ pub(super) struct Times {
 }
 
 impl Languages {
-    /// Asks a question of all servers that have to do with it.
+    /// Asks all servers that can answer a question.
     ///
-    /// *Cancel safety*: may be dropped at any time; servers are told to give up what they work on.
+    /// *Cancel safety*: may be dropped at any time; the servers are told to stop.
     pub async fn ask(&self, ask: Ask, scope: &Scope) -> Result<Answered, AskError> {
         let choice = self
             .choice(&ask.path, ask.workspace.as_deref(), &ask.query, &ask.environment)
@@ -140,8 +130,8 @@ impl Languages {
         }
     }
 
-    /// Asks one server; if it goes away meanwhile, its successor, as long as there is time and the manager has not given
-    /// the server up. No question changes anything, so it can be asked as often as needed.
+    /// Asks one server. If it goes away meanwhile, the next process is asked, as long as there is time and the
+    /// manager has not given up. Questions change nothing, so they can be repeated.
     async fn ask_one(
         &self,
         chosen: &Arc<Chosen>,
@@ -199,7 +189,6 @@ impl Languages {
         }
     }
 
-    /// The end of a part of a question.
     fn until(&self, times: &Times, usual: Duration) -> Deadline {
         times
             .whole
@@ -207,7 +196,6 @@ impl Languages {
             .unwrap_or_else(|| Deadline::after(&self.shared.clock, usual))
     }
 
-    /// The end of the wait for a server to have read the workspace.
     pub(super) fn ready_deadline(&self, times: &Times, when: WhenIndexing) -> Deadline {
         match when {
             WhenIndexing::Wait => self.until(times, READY_PATIENCE),
@@ -223,13 +211,11 @@ impl Languages {
         }
     }
 
-    /// The end of the wait for an answer.
     pub(super) fn answer_deadline(&self, times: &Times, chosen: &Chosen) -> Deadline {
         self.until(times, chosen.limits.request.unwrap_or(ANSWER_PATIENCE))
     }
 }
 
-/// Which of the servers of a file a question is for.
 fn servers_to_ask(choice: &Choice, ask: &Ask) -> Result<Vec<Arc<Chosen>>, AskError> {
     if let Some(server) = &ask.server {
         let named: Vec<_> = choice
@@ -283,7 +269,7 @@ fn is_unsupported(error: &AskError) -> bool {
     )
 }
 
-/// What went wrong: that a server cannot do something counts only if all say so.
+/// The first error. "Unsupported" counts only if all servers say so.
 fn first_error(errors: Vec<(Arc<str>, AskError)>, choice: &Choice) -> AskError {
     let mut errors: Vec<AskError> = errors.into_iter().map(|(_, error)| error).collect();
     match errors.iter().position(|error| !is_unsupported(error)) {

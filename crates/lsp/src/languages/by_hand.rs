@@ -38,7 +38,7 @@ impl Languages {
         futures_util::future::join_all(starts).await.into_iter().collect()
     }
 
-    /// Starts a server that was used before, as it is configured now, and waits until it is up.
+    /// Starts a server that was used before, with its current configuration, and waits until it is up.
     ///
     /// *Cancel safety*: the future may be dropped at any time; the start continues.
     pub async fn start_again(
@@ -155,7 +155,6 @@ impl Languages {
         self.find(&id, Detail::Memory)
     }
 
-    /// A caller that saw another process gets the current one.
     fn refused(&self, key: &ServerKey, source: LifecycleError) -> AskError {
         match source {
             LifecycleError::ServerMoved { seen, current } => AskError::Moved {

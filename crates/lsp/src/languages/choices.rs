@@ -15,35 +15,29 @@ use crate::{
     servers::{Chosen, ConfigNote, Environment, Fingerprint, MissingServer, Registry},
 };
 
-/// For so long nothing is looked at again.
+/// How long a choice is used without another look.
 const FRESH: Duration = Duration::from_secs(1);
-/// For so long a choice counts as long as the configuration is the same. Markers of roots and programs come and go
-/// rarely, and a new one counts from then on.
+/// How long a choice is used while the configuration stays the same. Root markers and programs rarely change.
 const KEPT: Duration = Duration::from_secs(15);
-/// How many files are remembered. When there are more, all are forgotten.
+/// How many files are remembered. When there are more, the table is cleared.
 const MOST: usize = 4096;
 
-/// The servers of a file, and where it is.
 #[derive(Clone, Debug)]
 pub(super) struct Choice {
     pub(super) path: Arc<Path>,
     pub(super) workspace: Arc<Path>,
-    /// Answers everything.
     pub(super) primary: Option<Arc<Chosen>>,
-    /// Add diagnostics, formatting and code actions.
     pub(super) supplements: Vec<Arc<Chosen>>,
     pub(super) missing: Vec<MissingServer>,
     pub(super) notes: Vec<ConfigNote>,
 }
 
 impl Choice {
-    /// All that are here, the primary one first.
     pub(super) fn all(&self) -> impl Iterator<Item = &Arc<Chosen>> {
         self.primary.iter().chain(&self.supplements)
     }
 }
 
-/// What was chosen lately.
 #[derive(Debug)]
 pub(super) struct Choices {
     registry: Registry,
@@ -52,7 +46,7 @@ pub(super) struct Choices {
     remembered: Mutex<BTreeMap<Asked, Remembered>>,
 }
 
-/// A file and a workspace as they were asked for, and the variables of the caller.
+/// The requested file and workspace, and the caller's variables.
 type Asked = (PathBuf, Option<PathBuf>, Environment);
 
 #[derive(Debug)]
@@ -76,7 +70,7 @@ impl Choices {
         &self.registry
     }
 
-    /// The servers of a file, if they were chosen a moment ago. It answers at once.
+    /// The servers of a file, if they were chosen a moment ago. Does not block.
     pub(super) fn fresh(
         &self,
         path: &Path,
@@ -130,7 +124,7 @@ impl Choices {
         Ok(choice)
     }
 
-    /// The servers of a file in a workspace that need not be there yet. Blocks.
+    /// The servers of a file in a workspace that may not exist yet. Blocks.
     pub(super) fn choose_unwritten(
         &self,
         path: &Path,
@@ -144,7 +138,6 @@ impl Choices {
         self.look(&placed, caller).map(Arc::new)
     }
 
-    /// Something has changed that cannot be seen in a fingerprint.
     pub(super) fn forget(&self) {
         self.remembered().clear();
     }

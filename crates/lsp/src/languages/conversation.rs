@@ -29,10 +29,9 @@ use crate::{
 /// The largest file that is read for an excerpt.
 const EXCERPT_LIMIT_BYTES: u64 = 4 * 1024 * 1024;
 
-/// The largest answer that is read where others wait: to read it takes less than a millisecond.
+/// The largest answer that is read on the runtime's thread: reading it takes less than a millisecond.
 const READ_AT_ONCE_BYTES: usize = 64 * 1024;
 
-/// A question to one process.
 pub(super) struct Talk<'a> {
     pub(super) languages: &'a Languages,
     pub(super) site: &'a Arc<Site>,
@@ -45,11 +44,11 @@ pub(super) struct Talk<'a> {
 /// Why a question had no answer from this process.
 #[derive(Debug)]
 pub(super) enum Attempt {
-    /// It went away; its successor may be asked.
+    /// It went away; the next process may be asked.
     WentAway,
-    /// It asks to be asked again; if that has been done, this is the error.
+    /// The server wants the question repeated; after the last attempt, this is the error.
     Again(AskError),
-    /// It is of no use to ask again.
+    /// Asking again would not help.
     Failed(AskError),
 }
 
@@ -67,13 +66,11 @@ impl From<QueryError> for Attempt {
 
 /// What came of the wait for what a server pushes.
 enum Pushed {
-    /// The answer.
     Answer(Box<Answer>),
-    /// It wants to be asked.
     NotAnyMore((Arc<Path>, i32, LineIndex)),
 }
 
-/// What an answer depends on, owned, so that it can be read on another thread.
+/// Everything an answer depends on, owned, so that it can be read on another thread.
 struct Around {
     server: Arc<str>,
     generation: u64,
@@ -105,7 +102,6 @@ impl Around {
     }
 }
 
-/// Files as they are on disk.
 struct OnDisk;
 
 impl Texts for OnDisk {
@@ -193,7 +189,6 @@ impl Talk<'_> {
         }
     }
 
-    /// The diagnostics that a server pushes by itself.
     async fn pushed(
         &self,
         lease: &Lease,
@@ -264,7 +259,6 @@ impl Talk<'_> {
         replies.into_iter().map(|reply| self.sort_out(reply)).collect()
     }
 
-    /// What a reply means for the question.
     fn sort_out(&self, reply: Result<Reply, RequestError>) -> Result<Result<Reply, Refusal>, Attempt> {
         let failed = |source| AskError::Request {
             server: Arc::clone(&self.site.key.server),

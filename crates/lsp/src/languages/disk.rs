@@ -9,49 +9,30 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-/// Open for reading without waiting for a writer, so that a pipe with the name of a source file cannot hold us up.
+/// Open without waiting for a writer, so that a pipe named like a source file can't block us.
 const NON_BLOCKING: i32 = 0o4000;
 
 /// A file that cannot be read as a text.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadTextError {
-    /// It cannot be opened or read.
     #[error("`{}` cannot be read: {source}", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// It is a directory, a device, a pipe.
+    Io { path: PathBuf, source: io::Error },
     #[error("`{}` is not a file", path.display())]
     NotAFile {
         /// What it is not.
         path: PathBuf,
     },
-    /// It is not text.
     #[error("`{}` is not UTF-8", path.display())]
-    NotUtf8 {
-        /// The file.
-        path: PathBuf,
-    },
-    /// It is larger than is read.
-    #[error("`{}` has {bytes} bytes, and at most {limit} are read", path.display())]
-    TooLarge {
-        /// The file.
-        path: PathBuf,
-        /// Its size.
-        bytes: u64,
-        /// The limit.
-        limit: u64,
-    },
+    NotUtf8 { path: PathBuf },
+    #[error("`{}` has {bytes} bytes; the limit is {limit}", path.display())]
+    TooLarge { path: PathBuf, bytes: u64, limit: u64 },
 }
 
-/// A file that was changed so shortly before it was read may change again without another time: the clock of a file
-/// system moves in steps of up to ten milliseconds.
+/// A file that changed so shortly before it was read may change again without a new timestamp: file system clocks
+/// move in steps of up to ten milliseconds.
 const TICK: Duration = Duration::from_millis(20);
 
-/// What tells one state of a file from another without reading it, and whether that can be believed.
+/// Tells two states of a file apart without reading it, and whether that can be trusted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Stamp {
     look: Look,
@@ -60,14 +41,12 @@ pub(crate) struct Stamp {
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Trust {
-    /// The file was quiet when it was read.
     Settled,
-    /// It may have changed since without looking different.
+    /// It may have changed since without a new timestamp.
     Racing,
 }
 
-/// What a file looks like from the outside. The time of the last change of status cannot be set back by those who set
-/// the time of modification back.
+/// The metadata of a file. The time of the last status change can't be set back, unlike the modification time.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Look {
     device: u64,
@@ -103,14 +82,13 @@ impl Stamp {
         Self { look, trust }
     }
 
-    /// Whether the file is certainly still as it was.
     pub(crate) fn is_still(&self, path: &Path) -> bool {
         self.trust == Trust::Settled
             && std::fs::metadata(path).is_ok_and(|metadata| Look::new(&metadata) == self.look)
     }
 }
 
-/// Reads a text, with the stamp that it had before: a change while it is read makes the stamp differ later. Blocks.
+/// Reads a text, with the stamp that it had before, so that a change during the read makes the stamps differ. Blocks.
 pub(crate) fn read_text(path: &Path, limit: u64) -> Result<(Arc<str>, Stamp), ReadTextError> {
     let failed = |source| ReadTextError::Io {
         path: path.to_owned(),
@@ -163,7 +141,7 @@ mod tests {
         for (name, expected) in [
             ("text", "grün"),
             ("binary", "is not UTF-8"),
-            ("large", "has 8 bytes, and at most 7 are read"),
+            ("large", "has 8 bytes; the limit is 7"),
             ("", "is not a file"),
             ("absent", "No such file or directory (os error 2)"),
         ] {

@@ -17,7 +17,6 @@ use std::{
 use super::disk::{self, ReadTextError, Stamp};
 use crate::documents::{DocumentError, Documents, Lease};
 
-/// A text as it was read.
 #[derive(Clone, Debug)]
 struct OpenText {
     ticket: u64,
@@ -26,10 +25,9 @@ struct OpenText {
     language: Arc<str>,
 }
 
-/// The texts of one server.
 #[derive(Debug, Default)]
 pub(crate) struct OpenTexts {
-    /// Guards what was told. Nothing is read while it is held.
+    /// Guards what the server was told. Nothing is read while it is held.
     told: Mutex<OpenTextTable>,
 }
 
@@ -39,7 +37,6 @@ struct OpenTextTable {
     texts: BTreeMap<Arc<Path>, OpenText>,
 }
 
-/// Why a document cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum OpenError {
     #[error(transparent)]
@@ -49,7 +46,7 @@ pub(super) enum OpenError {
 }
 
 impl OpenTexts {
-    /// Takes a lease on a file as it is on disk now. Blocks.
+    /// Opens a file as it is on disk now. Blocks.
     pub(super) fn open(
         &self,
         documents: &Documents,
@@ -65,7 +62,7 @@ impl OpenTexts {
         Ok(self.tell(documents, path, known)?)
     }
 
-    /// Tells a server of all texts that it has open and that have changed on disk. Blocks.
+    /// Tells a server about all open texts that have changed on disk. Blocks.
     pub(super) fn refresh(&self, documents: &Documents, but_not: Option<&Path>, limit: u64) {
         let open = documents.paths();
         self.told().texts.retain(|path, _| open.contains(path));
@@ -97,7 +94,7 @@ impl OpenTexts {
         })
     }
 
-    /// Makes a text known, unless a later one is known already. Which one counts and telling it is one step.
+    /// Tells the server a text, unless it already has a later one. Deciding and telling are one step.
     fn tell(&self, documents: &Documents, path: &Arc<Path>, read: OpenText) -> Result<Lease, DocumentError> {
         let mut told = self.told();
         let current = match told.texts.get(path) {

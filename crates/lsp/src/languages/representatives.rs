@@ -13,10 +13,10 @@ use super::{
 };
 use crate::servers::{Chosen, Environment};
 
-/// How many files of a directory are looked at. The first ones of each kind are enough.
+/// How many files of a directory are looked at. That is enough to see each kind.
 const MOST_FILES: usize = 5_000;
 
-/// The choice of the file that most of a directory's files are like.
+/// The servers for the commonest kind of file in a directory.
 pub(super) fn of_directory(
     choices: &Choices,
     directory: &Path,
@@ -34,7 +34,7 @@ pub(super) fn of_directory(
     Err(none_here(&of_directory))
 }
 
-/// The servers to start for a path: of a file its own, of a directory those of the files in it.
+/// The servers to start for a path: a file's own, or those for the files in a directory.
 pub(super) fn to_start(
     choices: &Choices,
     path: &Path,
@@ -91,7 +91,7 @@ pub(super) fn to_start(
     })
 }
 
-/// One file of each kind below a directory, those of the commonest kind first. A kind is what the name ends in.
+/// One file of each kind (by extension) below a directory, the commonest kind first.
 fn one_of_each_kind(directory: &Path) -> Vec<PathBuf> {
     let mut kinds: BTreeMap<String, (usize, PathBuf)> = BTreeMap::new();
     for file in watch::files_below(directory, MOST_FILES) {

@@ -29,31 +29,22 @@ use crate::{
 
 /// How long a server may take to show that it answers.
 const PROBE_TIME: Duration = Duration::from_secs(5);
-/// How many sites are kept before those that no server has any more are forgotten.
+/// How many sites are kept before those without a server are dropped.
 const MOST_SITES: usize = 512;
 
-/// What the service is made of.
 #[derive(Debug)]
 pub struct LanguagesOptions {
-    /// Which servers there are.
     pub registry: Registry,
-    /// Starts their processes.
     pub processes: Processes,
-    /// Where tasks run.
     pub tasks: Tasks,
-    /// What time it is.
     pub clock: Arc<dyn Clock>,
-    /// A directory for files that live as long as the service.
     pub scratch: PathBuf,
-    /// How patient it is with servers.
     pub lifecycle: LifecycleSettings,
-    /// How many documents stay open, and how large they may be.
     pub documents: DocumentSettings,
-    /// How long answers may be.
     pub limits: QueryLimits,
 }
 
-/// Language servers for everybody. Clones are the same service.
+/// The language servers of a daemon. Clones share the service.
 #[derive(Clone, Debug)]
 pub struct Languages {
     pub(super) shared: Arc<LanguagesShared>,
@@ -69,17 +60,14 @@ pub(super) struct LanguagesShared {
     pub(super) choices: Choices,
 }
 
-/// Whether a server lives and answers.
 #[derive(Clone, Debug)]
 pub struct ServerCheck {
-    /// The server.
     pub view: ServerView,
-    /// Whether it answered.
     pub probe: ProbeResult,
 }
 
 impl Languages {
-    /// A service without servers. They come up when somebody asks.
+    /// A service without servers. They start when somebody asks.
     pub fn new(options: LanguagesOptions) -> Self {
         let sites = Sites::new(options.documents, Arc::clone(&options.clock));
         let launcher = Launcher {
@@ -119,9 +107,9 @@ impl Languages {
         Ok(ServerCheck { view, probe })
     }
 
-    /// Sends a request of the protocol itself. It is not repeated if the server goes away: nobody knows what it does.
+    /// Sends a raw request. It is not repeated if the server goes away, because it may have effects.
     ///
-    /// *Cancel safety*: dropping it gives the request up, and the server is told.
+    /// *Cancel safety*: dropping it abandons the request and tells the server.
     pub async fn request(
         &self,
         id: &str,
@@ -165,7 +153,7 @@ impl Languages {
         Ok(looked.await??)
     }
 
-    /// What somebody who trusts a workspace as it is now trusts.
+    /// The hash to trust for a workspace as it is now.
     ///
     /// *Cancel safety*: may be dropped at any time.
     pub async fn hash_to_trust(&self, workspace: &Path) -> Result<ConfigHash, AskError> {
@@ -176,19 +164,19 @@ impl Languages {
         Ok(looked?)
     }
 
-    /// What is trusted has changed: what was chosen before no longer counts.
+    /// Trust has changed: earlier choices no longer count.
     pub fn trust_has_changed(&self) {
         self.shared.choices.forget();
     }
 
-    /// Waits until the count of changes is another one than the caller saw, and returns it.
+    /// Waits until the count of changes differs from what the caller saw, and returns it.
     ///
     /// *Cancel safety*: may be dropped at any time; no change is lost.
     pub async fn changed_since(&self, seen: u64, scope: &Scope) -> Result<u64, Arc<Cause>> {
         self.shared.manager.changes().since(seen, scope).await
     }
 
-    /// The servers of a file. For symbols of a workspace, a directory stands for the files in it.
+    /// The servers of a file. For workspace symbols, a directory stands for the files in it.
     pub(super) async fn choice(
         &self,
         path: &Path,
@@ -213,7 +201,6 @@ impl Languages {
         .await?
     }
 
-    /// The site of a server, from now on with this configuration.
     pub(super) fn note_site(&self, chosen: &Arc<Chosen>) -> Arc<Site> {
         let site = self.shared.sites.take_note(chosen);
         if self.shared.sites.count() > MOST_SITES {
@@ -230,7 +217,7 @@ impl Languages {
         site
     }
 
-    /// Does what blocks where it blocks nobody.
+    /// Runs blocking work on a thread for it.
     pub(super) async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,

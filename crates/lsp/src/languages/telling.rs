@@ -21,7 +21,7 @@ use crate::{
 const LOOK_PATIENCE: Duration = Duration::from_secs(5);
 
 impl Talk<'_> {
-    /// Makes sure that the server knows the file, and every other one that it has open, as they are on disk.
+    /// Makes sure that the server has the file, and all other open files, as they are on disk.
     pub(super) async fn open_document(&self) -> Result<Option<Lease>, Attempt> {
         let site = Arc::clone(self.site);
         let language = Arc::clone(&self.chosen.language_id);

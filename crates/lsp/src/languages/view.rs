@@ -12,49 +12,42 @@ use crate::{
     server::{RecordLine, Site},
 };
 
-/// One server, at one moment.
 #[derive(Clone, Debug)]
 pub struct ServerView {
-    /// Names it: the name of the server and a short hash of its root.
+    /// The name of the server and a short hash of its root.
     pub id: String,
-    /// What is known of its state.
     pub status: ServerStatus,
-    /// Whether it has read the workspace; none while it is not up.
+    /// Whether it has read the workspace; `None` while it isn't running.
     pub readiness: Option<ReadyState>,
-    /// Its process; none while there is none, or if somebody else keeps it.
+    /// Its process; `None` if it isn't running, or wasn't started by us.
     pub pid: Option<u32>,
-    /// The memory of its process tree.
     pub rss_bytes: Option<u64>,
-    /// How the last process ended that went away without being asked.
+    /// How the last process ended that wasn't stopped by us.
     pub last_exit: Option<process::Exit>,
-    /// What is open in it.
     pub documents: DocumentCounts,
     /// Requests that it has not answered.
     pub pending: usize,
     /// Messages that it has not taken.
     pub queued: usize,
-    /// What was done, over all of its processes.
+    /// Totals over all of its processes.
     pub counters: Counters,
 }
 
-/// The id of a server.
 pub(super) fn server_id(name: &str, root: &Path) -> String {
     use std::os::unix::ffi::OsStrExt as _;
     let hash = blake3::hash(root.as_os_str().as_bytes()).to_hex();
     format!("{name}@{}", &hash.as_str()[..8])
 }
 
-/// How much to find out.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Detail {
-    /// What is known.
     Known,
-    /// Also what the process tree has in memory, which takes a look at each of them.
+    /// Also the memory of the process tree, which means a look at each process.
     Memory,
 }
 
 impl Languages {
-    /// All servers that somebody has used, by root and name.
+    /// All servers that were used, by root and name.
     pub fn list(&self, detail: Detail) -> Vec<ServerView> {
         let mut all = self.shared.manager.list();
         all.sort_by(|left, right| {
@@ -63,7 +56,6 @@ impl Languages {
         all.into_iter().map(|status| self.view(status, detail)).collect()
     }
 
-    /// One of them.
     pub fn find(&self, id: &str, detail: Detail) -> Result<ServerView, AskError> {
         let key = self.key_of(id)?;
         let all = self.shared.manager.list();
@@ -73,7 +65,7 @@ impl Languages {
             .ok_or_else(|| unknown(id))
     }
 
-    /// What a server said lately, oldest first.
+    /// The recent output of a server, oldest first.
     pub fn record(&self, id: &str) -> Result<Vec<RecordLine>, AskError> {
         let site = self.site_of(id)?;
         let mut lines = site.record.lines();
@@ -115,7 +107,6 @@ impl Languages {
         }
     }
 
-    /// The key behind an id.
     pub(super) fn key_of(&self, id: &str) -> Result<ServerKey, AskError> {
         let all = self.shared.manager.list();
         let found = all

@@ -9,34 +9,18 @@ pub(super) struct Placed {
     pub(super) workspace: PathBuf,
 }
 
-/// A path that cannot be asked about.
 #[derive(Debug, thiserror::Error)]
 pub enum PathError {
-    /// It is relative: the daemon works elsewhere than whoever asks.
+    /// The daemon's working directory isn't the caller's.
     #[error("`{}` is not an absolute path", path.display())]
-    NotAbsolute {
-        /// The path.
-        path: PathBuf,
-    },
-    /// It is not there, or may not be looked at.
+    NotAbsolute { path: PathBuf },
     #[error("`{}` cannot be found: {source}", path.display())]
-    NotFound {
-        /// The path.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// It is not in the workspace that was named with it.
+    NotFound { path: PathBuf, source: std::io::Error },
     #[error("`{}` is not in the workspace `{}`", path.display(), workspace.display())]
-    Outside {
-        /// The path.
-        path: PathBuf,
-        /// The workspace.
-        workspace: PathBuf,
-    },
+    Outside { path: PathBuf, workspace: PathBuf },
 }
 
-/// What stands at the top of a project that is in no repository, or of a part of one.
+/// Files at the top of a project that is in no repository.
 const PROJECT_FILES: &[&str] = &[
     ".hg",
     ".lsp.json",
@@ -63,8 +47,8 @@ const PROJECT_FILES: &[&str] = &[
     "tsconfig.json",
 ];
 
-/// Finds the workspace of a path: the one that was named, else the repository around it, else the outermost project
-/// below the user's directory, else the directory that it is in. Blocks.
+/// Finds the workspace of a path: the named one, else the repository around it, else the outermost project below the
+/// user's home, else its directory. Blocks.
 pub(super) fn place(path: &Path, workspace: Option<&Path>, home: Option<&Path>) -> Result<Placed, PathError> {
     let path = canonical(path)?;
     let workspace = match workspace {
@@ -89,8 +73,7 @@ fn canonical(path: &Path) -> Result<PathBuf, PathError> {
     })
 }
 
-/// The repository around a path, or the project. A worktree and a submodule have a file where a repository has a
-/// directory.
+/// The repository or project around a path. Worktrees and submodules have a `.git` file instead of a directory.
 fn around(path: &Path, home: Option<&Path>) -> PathBuf {
     let directory = if path.is_dir() { Some(path) } else { path.parent() };
     let directory = directory.unwrap_or(path);

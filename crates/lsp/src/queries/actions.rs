@@ -11,18 +11,14 @@ use super::{
     reader::{Reader, shape},
 };
 
-/// What carrying out an action means.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "effect")]
 pub enum ActionEffect {
-    /// This edit.
     Edit {
-        /// The edit.
         edit: Edit,
     },
-    /// A command of the server, which is not run. What it would do only the server knows.
+    /// A command of the server, which is not run: only the server knows what it would do.
     Command {
-        /// Its name.
         command: String,
     },
     /// The server did not say.
@@ -32,21 +28,16 @@ pub enum ActionEffect {
     },
 }
 
-/// Something that the server could do.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct CodeAction {
-    /// In the server's words.
     pub title: String,
     /// For example `quickfix` or `refactor.extract`.
     pub kind: Option<String>,
-    /// Whether the server would choose it.
     pub preferred: bool,
-    /// Why it cannot be done now, if it cannot.
+    /// Why it can't be done now.
     pub disabled: Option<String>,
-    /// What it would do.
     #[serde(flatten)]
     pub effect: ActionEffect,
-    /// Who offers it.
     pub server: String,
 }
 
@@ -67,11 +58,11 @@ struct WireDisabled {
     reason: String,
 }
 
-/// An action whose edit may have to be asked for.
+/// An action whose edit may have to be requested.
 #[derive(Clone, Debug)]
 pub(super) struct Pending {
     action: WireAction,
-    /// The action as the server sent it, if it wants to be asked for the rest.
+    /// The action as the server sent it, if it has to be resolved.
     pub(super) resolve: Option<Value>,
 }
 
@@ -91,7 +82,7 @@ pub(super) fn read(reader: &mut Reader<'_>, answer: Value) -> Result<Listed<Pend
     Ok(Listed::first(pending, reader.limits().code_actions))
 }
 
-/// Puts the actions together with what the server said about those that it was asked for, in their order.
+/// Combines the actions with the resolved ones, in order.
 pub(super) fn finish(
     reader: &mut Reader<'_>,
     pending: Listed<Pending>,

@@ -1,182 +1,105 @@
 //! Answers, of one server or of several.
 
+use protocol::{Call, Diagnostic, Location, Symbol};
 use serde::Serialize;
 
 use super::{
     actions::CodeAction,
-    calls::Call,
-    completions::{Completeness, Completions},
-    diagnostics::Diagnostic,
+    completions::Completions,
     edits::Edit,
     hover::Hover,
     limits::{Listed, QueryLimits},
-    reader::{Location, Surroundings},
+    reader::Surroundings,
     signatures::Signatures,
-    symbols::Symbol,
 };
 
-/// Who answered.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct Origin {
-    /// The server's name.
     pub server: String,
-    /// Its generation.
     pub generation: u64,
     /// The version of the document that was asked about.
     pub document_version: Option<i32>,
 }
 
-/// What was found.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 #[serde(tag = "kind", content = "result", rename_all = "snake_case")]
-pub enum Outcome {
-    /// To [`Query::Diagnostics`](super::Query::Diagnostics).
+pub enum QueryResult {
     Diagnostics(Listed<Diagnostic>),
-    /// To [`Query::Hover`](super::Query::Hover).
     Hover(Option<Hover>),
-    /// To [`Query::Completions`](super::Query::Completions).
     Completions(Completions),
-    /// To the questions for definitions, declarations, implementations and references.
+    /// Definitions, declarations, implementations or references.
     Locations(Listed<Location>),
-    /// To [`Query::Rename`](super::Query::Rename) and [`Query::Format`](super::Query::Format). Nothing was done yet.
+    /// A rename or formatting. Nothing was changed yet.
     Edit(Edit),
-    /// To [`Query::CodeActions`](super::Query::CodeActions).
     CodeActions(Listed<CodeAction>),
-    /// To [`Query::SignatureHelp`](super::Query::SignatureHelp).
     Signatures(Signatures),
-    /// To the questions for symbols.
     Symbols(Listed<Symbol>),
-    /// To [`Query::Calls`](super::Query::Calls).
     Calls(Listed<Call>),
 }
 
-/// An answer to one question.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct Answer {
-    /// Who gave it.
     pub origins: Vec<Origin>,
-    /// What was found.
     #[serde(flatten)]
-    pub outcome: Outcome,
+    pub result: QueryResult,
 }
 
 impl Answer {
-    pub(super) fn new(around: &Surroundings<'_>, outcome: Outcome) -> Self {
+    pub(super) fn new(around: &Surroundings<'_>, result: QueryResult) -> Self {
         Self {
             origins: vec![Origin {
                 server: around.server.to_owned(),
                 generation: around.generation,
                 document_version: around.document.map(|document| document.version),
             }],
-            outcome,
+            result,
         }
     }
 }
 
-/// One answer out of those that several servers gave to the same question, the most important server first. Lists are
-/// put together; of edits and signatures, which cannot be, the first that is not empty counts.
+/// Merges the answers of several servers, the most important server first. Lists are joined; of edits the first that
+/// isn't empty counts.
 pub fn merge_answers(answers: Vec<Answer>, limits: &QueryLimits) -> Option<Answer> {
     answers.into_iter().reduce(|mut merged, next| {
         merged.origins.extend(next.origins);
-        merged.outcome = merge(merged.outcome, next.outcome, limits);
+        merged.result = merge(merged.result, next.result, limits);
         merged
     })
 }
 
-fn merge(left: Outcome, right: Outcome, limits: &QueryLimits) -> Outcome {
+fn merge(left: QueryResult, right: QueryResult, limits: &QueryLimits) -> QueryResult {
     match (left, right) {
-        (Outcome::Diagnostics(left), Outcome::Diagnostics(right)) => {
-            let mut list = joined(left, right);
-            // Stable, so that of two servers that say the same the first one is named.
-            list.items.sort_by(|left, right| said(left).cmp(&said(right)));
-            dedup(&mut list, |left, right| said(left) == said(right));
-            Outcome::Diagnostics(cut(list, limits.diagnostics))
+        (QueryResult::Diagnostics(mut list), QueryResult::Diagnostics(right)) => {
+            list.append(right);
+            // Stable, so that of two servers that report the same the first one is named.
+            list.items.sort_by(|left, right| key(left).cmp(&key(right)));
+            let before = list.items.len();
+            list.items.dedup_by(|next, kept| key(next) == key(kept));
+            list.total -= before - list.items.len();
+            list.cut(limits.diagnostics);
+            QueryResult::Diagnostics(list)
         }
-        (Outcome::Locations(left), Outcome::Locations(right)) => {
-            let mut list = joined(left, right);
-            list.items.sort();
-            dedup(&mut list, |left, right| left == right);
-            Outcome::Locations(cut(list, limits.locations))
+        (QueryResult::CodeActions(mut list), QueryResult::CodeActions(right)) => {
+            list.append(right);
+            list.cut(limits.code_actions);
+            QueryResult::CodeActions(list)
         }
-        (Outcome::Completions(left), Outcome::Completions(right)) => {
-            let completeness = match (left.completeness, right.completeness) {
-                (Completeness::Complete, Completeness::Complete) => Completeness::Complete,
-                _ => Completeness::Incomplete,
-            };
-            let mut list = joined(left.list, right.list);
-            list.items
-                .sort_by(|left, right| (&left.order, &left.label).cmp(&(&right.order, &right.label)));
-            dedup(&mut list, |left, right| {
-                left.label == right.label && left.insert == right.insert && left.kind == right.kind
-            });
-            Outcome::Completions(Completions {
-                list: cut(list, limits.completions),
-                completeness,
-            })
-        }
-        (Outcome::Symbols(left), Outcome::Symbols(right)) => {
-            let mut list = joined(left, right);
-            list.items.sort_by(|left, right| {
-                (&left.place, &left.location, &left.name).cmp(&(&right.place, &right.location, &right.name))
-            });
-            dedup(&mut list, |left, right| {
-                left.location == right.location && left.name == right.name && left.kind == right.kind
-            });
-            Outcome::Symbols(cut(list, limits.symbols))
-        }
-        (Outcome::CodeActions(left), Outcome::CodeActions(right)) => {
-            Outcome::CodeActions(cut(joined(left, right), limits.code_actions))
-        }
-        (Outcome::Calls(left), Outcome::Calls(right)) => {
-            let mut list = joined(left, right);
-            list.items
-                .sort_by(|left, right| left.location.cmp(&right.location));
-            dedup(&mut list, |left, right| left.location == right.location);
-            Outcome::Calls(cut(list, limits.calls))
-        }
-        (Outcome::Hover(Some(left)), Outcome::Hover(Some(right))) => {
-            let text = if left.text == right.text {
-                left.text
-            } else {
-                format!("{}\n\n---\n\n{}", left.text, right.text)
-            };
-            Outcome::Hover(Some(Hover {
-                text,
-                range: left.range.or(right.range),
-            }))
-        }
-        (Outcome::Hover(None), right @ Outcome::Hover(_)) => right,
-        (Outcome::Edit(left), right @ Outcome::Edit(_)) if left.changes.is_empty() => right,
-        (Outcome::Signatures(left), right @ Outcome::Signatures(_)) if left.signatures.is_empty() => right,
-        // Answers to another question are not put together with this one.
+        (QueryResult::Edit(left), right @ QueryResult::Edit(_)) if left.files.is_empty() => right,
+        // All other questions are asked of one server.
         (left, _) => left,
     }
 }
 
-fn said(diagnostic: &Diagnostic) -> impl Ord + PartialEq + '_ {
+/// Files of the workspace sort first, then others, then what only a server knows.
+fn key(diagnostic: &Diagnostic) -> impl Ord + '_ {
+    let path = &diagnostic.path;
     (
-        &diagnostic.location,
+        path.contains("://"),
+        path.starts_with('/'),
+        path,
+        diagnostic.range,
         diagnostic.severity,
         &diagnostic.message,
         &diagnostic.code,
     )
-}
-
-fn joined<T>(mut left: Listed<T>, right: Listed<T>) -> Listed<T> {
-    left.items.extend(right.items);
-    left.total += right.total;
-    left.truncated |= right.truncated;
-    left
-}
-
-fn dedup<T>(list: &mut Listed<T>, same: impl Fn(&T, &T) -> bool) {
-    let before = list.items.len();
-    list.items.dedup_by(|next, kept| same(next, kept));
-    list.total -= before - list.items.len();
-}
-
-fn cut<T>(mut list: Listed<T>, limit: usize) -> Listed<T> {
-    list.truncated |= list.items.len() > limit;
-    list.items.truncate(limit);
-    list
 }

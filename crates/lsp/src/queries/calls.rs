@@ -1,35 +1,14 @@
 //! Callers and callees.
 
-use serde::{Deserialize, Serialize};
+use protocol::{Call, CallDirection};
+use serde::Deserialize;
 use serde_json::Value;
 
-use super::{
-    error::QueryError,
-    limits::Listed,
-    locations, names,
-    query::CallDirection,
-    reader::{Location, Reader},
-};
+use super::{error::QueryError, limits::Listed, locations, names, reader::Reader};
 use crate::text::WireRange;
 
-/// How many things may stand at one place. A name stands for one or two; more of them are not asked about.
+/// How many call hierarchy items of one position are asked about. A name usually has one or two.
 pub(super) const MAX_ITEMS: usize = 8;
-
-/// Something that calls, or that is called.
-#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
-pub struct Call {
-    /// Its name.
-    pub name: String,
-    /// What it is, for example `function`.
-    pub kind: &'static str,
-    /// More about it, for example its module.
-    pub detail: Option<String>,
-    /// Where it is.
-    #[serde(flatten)]
-    pub location: Location,
-    /// Where the calls are.
-    pub sites: Listed<Location>,
-}
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -55,7 +34,7 @@ struct WireOutgoing {
     from_ranges: Vec<WireRange>,
 }
 
-/// `CallHierarchyItem[] | null`: what stands at the place, as the server wants to have it back.
+/// `CallHierarchyItem[] | null`, to be sent back to the server.
 pub(super) fn prepared(reader: &Reader<'_>, answer: Value) -> Result<Vec<Value>, QueryError> {
     let mut items = reader.items(answer, "result")?;
     for (index, item) in items.iter().enumerate() {
@@ -105,13 +84,12 @@ pub(super) fn read(
             &right_item.name,
         ))
     });
-    Listed::first(found, reader.limits().calls).try_map(|(named, item, sites)| {
-        Ok(Call {
-            location: reader.location(&named, item.selection_range),
-            sites: locations::list(reader, sites),
-            name: item.name,
-            kind: names::symbol_kind(item.kind),
-            detail: item.detail.filter(|detail| !detail.is_empty()),
-        })
-    })
+    let cut = Listed::first(found, reader.limits().calls);
+    Ok(cut.map(|(named, item, sites)| Call {
+        location: reader.location(&named, item.selection_range),
+        calls: locations::list(reader, sites).map(|site| site.range).items,
+        name: item.name,
+        kind: names::symbol_kind(item.kind).to_owned(),
+        detail: item.detail.filter(|detail| !detail.is_empty()),
+    }))
 }

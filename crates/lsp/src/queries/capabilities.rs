@@ -7,52 +7,33 @@ use serde_json::Value;
 use super::tsserver::PASS_ON;
 use crate::{documents::DocumentSync, text::PositionEncoding};
 
-/// How many registrations of one server are kept. Servers make some dozens; one that makes more is refused.
+/// How many registrations of one server are kept. Servers make a few dozen; further ones are refused.
 const MAX_REGISTRATIONS: usize = 1024;
 
-/// Something that a server may offer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Feature {
-    /// Diagnostics on request.
     PullDiagnostics,
-    /// Hover.
     Hover,
-    /// Completions.
     Completion,
-    /// Definitions.
     Definition,
-    /// Declarations.
     Declaration,
-    /// Definitions of types.
     TypeDefinition,
-    /// Implementations.
     Implementation,
-    /// References.
     References,
-    /// Renames.
     Rename,
-    /// An answer whether something can be renamed.
     PrepareRename,
-    /// Code actions.
     CodeAction,
     /// The edit of a code action on a second request.
     ResolveCodeAction,
-    /// Formatting.
     Formatting,
-    /// Formatting of a part.
     RangeFormatting,
-    /// Help with a call's arguments.
     SignatureHelp,
-    /// Symbols of a file.
     DocumentSymbol,
-    /// Symbols of the workspace.
     WorkspaceSymbol,
-    /// Callers and callees.
     CallHierarchy,
 }
 
 impl Feature {
-    /// What people call it.
     pub fn what(self) -> &'static str {
         match self {
             Self::PullDiagnostics => "diagnostics on request",
@@ -98,7 +79,6 @@ impl Feature {
         }
     }
 
-    /// The method that is asked.
     pub(super) fn method(self) -> &'static str {
         self.names().1
     }
@@ -113,22 +93,17 @@ impl Feature {
     }
 }
 
-/// How a server gives out diagnostics.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum DiagnosticsBy {
-    /// It answers a request for them.
     Report,
-    /// It passes a request for them on to TypeScript's own server.
+    /// It forwards a request to TypeScript's own server.
     Tsserver,
-    /// It says them by itself.
     Push,
 }
 
-/// A server registered more than anybody needs.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("the server has {limit} registrations, and that is as many as may be")]
+#[error("the server has {limit} registrations, which is the limit")]
 pub struct TooManyRegistrations {
-    /// The limit.
     pub limit: usize,
 }
 
@@ -154,12 +129,12 @@ impl Capabilities {
         }
     }
 
-    /// The handshake is over. What was registered before its end stays.
+    /// The handshake is over. Earlier registrations stay.
     pub(crate) fn initialized(&mut self, capabilities: Value) {
         self.initial = capabilities;
     }
 
-    /// The server offers something from now on. The same id again replaces what it stood for.
+    /// Registers a capability. The same id again replaces it.
     pub fn register(&mut self, id: &str, method: &str, options: Value) -> Result<(), TooManyRegistrations> {
         if self.registered.len() >= MAX_REGISTRATIONS && !self.registered.contains_key(id) {
             return Err(TooManyRegistrations {
@@ -174,12 +149,12 @@ impl Capabilities {
         Ok(())
     }
 
-    /// The server no longer offers it. An id that nobody knows is ignored.
+    /// Unknown ids are ignored.
     pub fn unregister(&mut self, id: &str) {
         self.registered.remove(id);
     }
 
-    /// Whether it offers something, for any kind of document: one that is of another kind is refused by the server.
+    /// Whether it offers a feature, for any kind of document. The server refuses documents that it doesn't support.
     pub fn offers(&self, feature: Feature) -> bool {
         self.options(feature).any(|options| match feature.option() {
             Some(option) => options.get(option) == Some(&Value::Bool(true)),
@@ -187,7 +162,6 @@ impl Capabilities {
         })
     }
 
-    /// Where its diagnostics come from.
     pub fn diagnostics(&self) -> DiagnosticsBy {
         let commands = self.initial.pointer("/executeCommandProvider/commands");
         let commands = commands.and_then(Value::as_array);
@@ -200,18 +174,16 @@ impl Capabilities {
         }
     }
 
-    /// The name under which the server wants to be asked for diagnostics.
     pub(super) fn diagnostics_identifier(&self) -> Option<&str> {
         self.options(Feature::PullDiagnostics)
             .find_map(|options| options.get("identifier")?.as_str())
     }
 
-    /// What it wants to hear about documents.
     pub fn sync(&self) -> DocumentSync {
         DocumentSync::from_capability(self.initial.get("textDocumentSync"))
     }
 
-    /// In what it counts along a line. An encoding that was never offered is an error of the server.
+    /// The agreed encoding. One that was never offered is an error of the server.
     pub fn encoding(&self) -> Result<PositionEncoding, String> {
         match self.initial.get("positionEncoding") {
             None | Some(Value::Null) => Ok(PositionEncoding::default()),

@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
+use protocol::{CallDirection, Range};
 use serde_json::{Value, json, value::RawValue};
 
 use super::{
     actions::{self, Pending},
-    answer::{Answer, Outcome},
+    answer::{Answer, QueryResult},
     calls,
     capabilities::{DiagnosticsBy, Feature},
     completions, diagnostics, edits,
@@ -15,51 +16,40 @@ use super::{
     limits::Listed,
     locations,
     pushed::Push,
-    query::{At, CallDirection, Declarations, Indentation, Query},
+    query::{At, Declarations, Indentation, Query},
     reader::{Reader, Surroundings},
     signatures, symbols, tsserver,
 };
-use crate::text::{LineIndex, Range, WireRange, uri_of_path};
+use crate::text::{LineIndex, WireRange, uri_of_path};
 
-/// One request to a server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
-    /// The method.
     pub method: &'static str,
-    /// Its parameters.
     pub params: Value,
 }
 
-/// What comes next.
 #[derive(Debug)]
 pub enum Step {
-    /// These requests; their replies go to [`Conversation::answered`], in this order.
+    /// Send these requests, and pass their replies to [`Conversation::answered`], in this order.
     Ask(Conversation, Vec<Request>),
-    /// The answer.
     Done(Box<Answer>),
 }
 
-/// A question that is being answered by one generation of a server.
+/// A question to one generation of a server.
 #[derive(Debug)]
 pub struct Conversation {
     query: Query,
     stage: Stage,
 }
 
-/// What the server was asked.
 #[derive(Debug)]
 enum Stage {
-    /// The question itself.
     Asked,
-    /// What TypeScript's own server says about a file.
     TsserverAsked,
-    /// Whether something can be renamed.
     RenameIsPrepared,
-    /// What is wrong with a document whose code actions are wanted.
+    /// The diagnostics that code actions need.
     ActionsNeedDiagnostics,
-    /// What the edits of code actions are.
     ActionsAreResolved(Listed<Pending>),
-    /// Who calls these, or whom these call.
     CallsAreAsked(Vec<Value>),
 }
 
@@ -67,7 +57,7 @@ const PREPARE_RENAME: &str = "textDocument/prepareRename";
 const RESOLVE_ACTION: &str = "codeAction/resolve";
 
 impl Conversation {
-    /// Begins to ask. The requests are never none.
+    /// Starts. There is always at least one request.
     pub fn begin(query: Query, around: &Surroundings<'_>) -> Result<(Self, Vec<Request>), QueryError> {
         if let Query::Diagnostics { path } = &query
             && around.capabilities.diagnostics() == DiagnosticsBy::Tsserver
@@ -100,7 +90,7 @@ impl Conversation {
         Ok((Self { query, stage }, vec![request]))
     }
 
-    /// Goes on with the replies to all requests of the last step.
+    /// Continues with the replies to all requests of the last step.
     pub fn answered(
         self,
         replies: &[Result<&RawValue, Refusal>],
@@ -121,7 +111,7 @@ impl Conversation {
                     items.append(&mut tsserver::items(&reader, answer)?);
                 }
                 let listed = diagnostics::read_pushed(&mut reader, items)?;
-                done(around, Outcome::Diagnostics(listed))
+                done(around, QueryResult::Diagnostics(listed))
             }
             Stage::RenameIsPrepared => {
                 if only(around, PREPARE_RENAME, replies)?.is_null() {
@@ -148,7 +138,7 @@ impl Conversation {
                     })
                     .collect::<Result<Vec<_>, QueryError>>()?;
                 let listed = actions::finish(&mut reader, pending, resolved)?;
-                done(around, Outcome::CodeActions(listed))
+                done(around, QueryResult::CodeActions(listed))
             }
             Stage::CallsAreAsked(items) => {
                 let Query::Calls { direction, .. } = &query else {
@@ -161,20 +151,20 @@ impl Conversation {
                     .map(|reply| accepted(&reader, reply))
                     .collect::<Result<Vec<_>, QueryError>>()?;
                 let listed = calls::read(&mut reader, *direction, &items, answers)?;
-                done(around, Outcome::Calls(listed))
+                done(around, QueryResult::Calls(listed))
             }
         }
     }
 }
 
-/// The answer of what a server has pushed for the document, instead of a conversation.
+/// The answer from pushed diagnostics, instead of a conversation.
 pub fn answer_from_push(push: &Push, around: &Surroundings<'_>) -> Result<Answer, QueryError> {
     let mut reader = Reader::new(around, "textDocument/publishDiagnostics");
     let mut listed = diagnostics::read_pushed(&mut reader, push.items.to_vec())?;
     let not_kept = push.total.saturating_sub(push.items.len());
     listed.total += not_kept;
     listed.truncated |= not_kept > 0;
-    Ok(Answer::new(around, Outcome::Diagnostics(listed)))
+    Ok(Answer::new(around, QueryResult::Diagnostics(listed)))
 }
 
 fn ask(query: Query, around: &Surroundings<'_>, known: &[Value]) -> Result<Step, QueryError> {
@@ -186,27 +176,26 @@ fn ask(query: Query, around: &Surroundings<'_>, known: &[Value]) -> Result<Step,
     Ok(Step::Ask(conversation, vec![request]))
 }
 
-fn done(around: &Surroundings<'_>, outcome: Outcome) -> Result<Step, QueryError> {
-    Ok(Step::Done(Box::new(Answer::new(around, outcome))))
+fn done(around: &Surroundings<'_>, result: QueryResult) -> Result<Step, QueryError> {
+    Ok(Step::Done(Box::new(Answer::new(around, result))))
 }
 
-/// Reads the answer to the question itself.
 fn read(query: Query, around: &Surroundings<'_>, answer: Value) -> Result<Step, QueryError> {
     let reader = &mut Reader::new(around, query.needs().method());
-    let outcome = match &query {
-        Query::Diagnostics { .. } => Outcome::Diagnostics(diagnostics::read_report(reader, answer)?),
-        Query::Hover(_) => Outcome::Hover(hover::read(reader, answer)?),
-        Query::Completions(_) => Outcome::Completions(completions::read(reader, answer)?),
+    let result = match &query {
+        Query::Diagnostics { .. } => QueryResult::Diagnostics(diagnostics::read_report(reader, answer)?),
+        Query::Hover(_) => QueryResult::Hover(hover::read(reader, answer)?),
+        Query::Completions(_) => QueryResult::Completions(completions::read(reader, answer)?),
         Query::Definition(_)
         | Query::Declaration(_)
         | Query::TypeDefinition(_)
         | Query::Implementation(_)
-        | Query::References { .. } => Outcome::Locations(locations::read(reader, answer)?),
-        Query::Rename { .. } => Outcome::Edit(edits::read_workspace(reader, answer, "result")?),
-        Query::Format { .. } => Outcome::Edit(edits::read_document(reader, answer)?),
-        Query::SignatureHelp(_) => Outcome::Signatures(signatures::read(reader, answer)?),
-        Query::DocumentSymbols { .. } => Outcome::Symbols(symbols::read_document(reader, answer)?),
-        Query::WorkspaceSymbols { .. } => Outcome::Symbols(symbols::read_workspace(reader, answer)?),
+        | Query::References { .. } => QueryResult::Locations(locations::read(reader, answer)?),
+        Query::Rename { .. } => QueryResult::Edit(edits::read_workspace(reader, answer, "result")?),
+        Query::Format { .. } => QueryResult::Edit(edits::read_document(reader, answer)?),
+        Query::SignatureHelp(_) => QueryResult::Signatures(signatures::read(reader, answer)?),
+        Query::DocumentSymbols { .. } => QueryResult::Symbols(symbols::read_document(reader, answer)?),
+        Query::WorkspaceSymbols { .. } => QueryResult::Symbols(symbols::read_workspace(reader, answer)?),
         Query::CodeActions { .. } => {
             let pending = actions::read(reader, answer)?;
             let requests: Vec<Request> = pending
@@ -219,7 +208,7 @@ fn read(query: Query, around: &Surroundings<'_>, answer: Value) -> Result<Step, 
                 })
                 .collect();
             if requests.is_empty() {
-                Outcome::CodeActions(actions::finish(reader, pending, Vec::new())?)
+                QueryResult::CodeActions(actions::finish(reader, pending, Vec::new())?)
             } else {
                 let stage = Stage::ActionsAreResolved(pending);
                 return Ok(Step::Ask(Conversation { query, stage }, requests));
@@ -236,14 +225,14 @@ fn read(query: Query, around: &Surroundings<'_>, answer: Value) -> Result<Step, 
                 })
                 .collect();
             if requests.is_empty() {
-                Outcome::Calls(Listed::first(Vec::new(), 0))
+                QueryResult::Calls(Listed::first(Vec::new(), 0))
             } else {
                 let stage = Stage::CallsAreAsked(items);
                 return Ok(Step::Ask(Conversation { query, stage }, requests));
             }
         }
     };
-    done(around, outcome)
+    done(around, result)
 }
 
 fn calls_method(direction: CallDirection) -> &'static str {
@@ -253,7 +242,6 @@ fn calls_method(direction: CallDirection) -> &'static str {
     }
 }
 
-/// The reply to a step of one request.
 fn only(
     around: &Surroundings<'_>,
     method: &'static str,
@@ -281,7 +269,6 @@ fn value(reader: &Reader<'_>, raw: &RawValue) -> Result<Value, QueryError> {
     serde_json::from_str(raw.get()).map_err(|error| reader.broken("result", error.to_string()))
 }
 
-/// The request of a question.
 fn question(query: &Query, around: &Surroundings<'_>, known: &[Value]) -> Result<Request, QueryError> {
     let params = match query {
         Query::Diagnostics { path } => {
@@ -366,7 +353,7 @@ fn opened<'a>(around: &Surroundings<'a>, path: &Path) -> Result<&'a LineIndex, Q
     }
 }
 
-/// The diagnostics that have to do with a range; a server offers repairs only for those.
+/// The diagnostics that touch a range; a server offers fixes only for those.
 fn touching(known: &[Value], range: WireRange) -> Vec<&Value> {
     let touches = |diagnostic: &&Value| {
         let place = diagnostic.get("range").cloned().unwrap_or_default();

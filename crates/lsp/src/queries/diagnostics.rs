@@ -1,6 +1,7 @@
 //! Diagnostics: what one is, and the reports that a server gives on request.
 
-use serde::{Deserialize, Serialize};
+use protocol::{Diagnostic, DiagnosticSeverity, Related};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::{
@@ -8,72 +9,12 @@ use super::{
     hover,
     limits::Listed,
     locations::WireLocation,
-    reader::{Location, Named, Reader},
+    reader::{NamedFile, Reader},
 };
 use crate::text::WireRange;
 
 /// How many related places of one diagnostic are shown.
 const MAX_RELATED: usize = 20;
-
-/// How bad it is. One that the server says nothing about is an error.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Severity {
-    /// It is wrong.
-    Error,
-    /// It may be wrong.
-    Warning,
-    /// It may be good to know.
-    Information,
-    /// It could be better.
-    Hint,
-}
-
-/// More about it.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum DiagnosticTag {
-    /// The code is not needed.
-    Unnecessary,
-    /// The code is out of date.
-    Deprecated,
-}
-
-/// Another place that has to do with it.
-#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize)]
-pub struct Related {
-    /// The place.
-    #[serde(flatten)]
-    pub location: Location,
-    /// What about it.
-    pub message: String,
-}
-
-/// Something that a server says about a piece of code.
-#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize)]
-pub struct Diagnostic {
-    /// The piece of code.
-    #[serde(flatten)]
-    pub location: Location,
-    /// How bad it is.
-    pub severity: Severity,
-    /// What is said.
-    pub message: String,
-    /// The server's code for it.
-    pub code: Option<String>,
-    /// Where the code is explained.
-    pub code_link: Option<String>,
-    /// Which part of the server says it, for example `rustc`.
-    pub source: Option<String>,
-    /// More about it.
-    pub tags: Vec<DiagnosticTag>,
-    /// Other places that have to do with it.
-    pub related: Vec<Related>,
-    /// Who says it.
-    pub server: String,
-    /// The version of the document that it is for, if it is for the document that was asked about.
-    pub version: Option<i32>,
-}
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -81,18 +22,12 @@ struct WireDiagnostic {
     range: WireRange,
     severity: Option<u64>,
     code: Option<Value>,
-    code_description: Option<WireLink>,
     source: Option<String>,
     message: Value,
     #[serde(default)]
     tags: Option<Vec<u64>>,
     #[serde(default)]
     related_information: Option<Vec<WireRelated>>,
-}
-
-#[derive(Deserialize)]
-struct WireLink {
-    href: String,
 }
 
 #[derive(Deserialize)]
@@ -112,10 +47,10 @@ enum WireReport {
     Unchanged {},
 }
 
-/// `DocumentDiagnosticReport`. Since no earlier report is ever named in a request, the document's own report cannot be
-/// 'unchanged'. Those of other documents can, and say nothing then.
+/// `DocumentDiagnosticReport`. Requests never name an earlier report, so the document's own report can't be
+/// `unchanged`. Those of related documents can; they are skipped.
 pub(super) fn read_report(reader: &mut Reader<'_>, answer: Value) -> Result<Listed<Diagnostic>, QueryError> {
-    let (document, named) = reader.document()?;
+    let (_, named) = reader.document()?;
     let (items, related) = match reader.parse(answer, || "result".to_owned())? {
         WireReport::Full {
             items,
@@ -126,20 +61,13 @@ pub(super) fn read_report(reader: &mut Reader<'_>, answer: Value) -> Result<List
         }
     };
     let mut found = Vec::new();
-    collect(
-        reader,
-        &named,
-        Some(document.version),
-        items,
-        "result.items",
-        &mut found,
-    )?;
+    collect(reader, &named, items, "result.items", &mut found)?;
     for (uri, report) in related.into_iter().flatten() {
         let place = format!("result.relatedDocuments[{uri:?}]");
         match reader.parse(report, || place.clone())? {
             WireReport::Full { items, .. } => {
                 let named = reader.name(&uri);
-                collect(reader, &named, None, items, &format!("{place}.items"), &mut found)?;
+                collect(reader, &named, items, &format!("{place}.items"), &mut found)?;
             }
             WireReport::Unchanged { .. } => {}
         }
@@ -147,35 +75,25 @@ pub(super) fn read_report(reader: &mut Reader<'_>, answer: Value) -> Result<List
     Ok(list(reader, found))
 }
 
-/// What a server has pushed for the document that was asked about.
 pub(super) fn read_pushed(
     reader: &mut Reader<'_>,
     items: Vec<Value>,
 ) -> Result<Listed<Diagnostic>, QueryError> {
-    let (document, named) = reader.document()?;
+    let (_, named) = reader.document()?;
     let mut found = Vec::new();
-    collect(
-        reader,
-        &named,
-        Some(document.version),
-        items,
-        "diagnostics",
-        &mut found,
-    )?;
+    collect(reader, &named, items, "diagnostics", &mut found)?;
     Ok(list(reader, found))
 }
 
 struct RawDiagnostic {
-    named: Named,
-    version: Option<i32>,
+    named: NamedFile,
     wire: WireDiagnostic,
     message: String,
 }
 
 fn collect(
     reader: &Reader<'_>,
-    named: &Named,
-    version: Option<i32>,
+    named: &NamedFile,
     items: Vec<Value>,
     place: &str,
     found: &mut Vec<RawDiagnostic>,
@@ -185,7 +103,6 @@ fn collect(
         let message = hover::words(reader, wire.message.take(), &format!("{place}[{index}].message"))?;
         found.push(RawDiagnostic {
             named: named.clone(),
-            version,
             wire,
             message,
         });
@@ -202,15 +119,7 @@ fn list(reader: &mut Reader<'_>, mut found: Vec<RawDiagnostic>) -> Listed<Diagno
             .then_with(|| left.message.cmp(&right.message))
     });
     let cut = Listed::first(found, reader.limits().diagnostics);
-    let mut listed = Listed {
-        items: cut
-            .items
-            .into_iter()
-            .map(|found| diagnostic(reader, found))
-            .collect(),
-        total: cut.total,
-        truncated: cut.truncated,
-    };
+    let mut listed = cut.map(|found| diagnostic(reader, found));
     let before = listed.items.len();
     listed.items.dedup();
     listed.total -= before - listed.items.len();
@@ -218,55 +127,50 @@ fn list(reader: &mut Reader<'_>, mut found: Vec<RawDiagnostic>) -> Listed<Diagno
 }
 
 fn diagnostic(reader: &mut Reader<'_>, found: RawDiagnostic) -> Diagnostic {
-    let RawDiagnostic {
-        named,
-        version,
-        wire,
-        message,
-    } = found;
-    let mut tags: Vec<DiagnosticTag> = wire.tags.into_iter().flatten().filter_map(tag).collect();
-    tags.sort();
+    let RawDiagnostic { named, wire, message } = found;
+    let mut tags: Vec<u64> = wire.tags.unwrap_or_default();
+    tags.sort_unstable();
     let related = wire.related_information.into_iter().flatten().take(MAX_RELATED);
-    let related = related.map(|related| Related {
-        location: {
-            let named = reader.name(&related.location.uri);
-            reader.location(&named, related.location.range)
-        },
-        message: related.message,
+    let related = related.map(|related| {
+        let named = reader.name(&related.location.uri);
+        Related {
+            location: reader.location(&named, related.location.range),
+            message: related.message,
+        }
     });
     let related: Vec<Related> = related.collect();
+    let location = reader.location(&named, wire.range);
     Diagnostic {
-        location: reader.location(&named, wire.range),
+        path: location.path,
+        range: location.range,
+        excerpt: location.excerpt,
         severity: severity(wire.severity),
         message,
         code: wire.code.and_then(code),
-        code_link: wire.code_description.map(|link| link.href),
-        source: wire.source,
-        tags,
+        source: wire.source.unwrap_or_else(|| reader.around.server.to_owned()),
+        tags: tags.into_iter().filter_map(tag).map(str::to_owned).collect(),
         related,
-        server: reader.around.server.to_owned(),
-        version,
     }
 }
 
-fn severity(number: Option<u64>) -> Severity {
+/// A diagnostic without a severity is an error.
+fn severity(number: Option<u64>) -> DiagnosticSeverity {
     match number {
-        Some(2) => Severity::Warning,
-        Some(3) => Severity::Information,
-        Some(4) => Severity::Hint,
-        _ => Severity::Error,
+        Some(2) => DiagnosticSeverity::Warning,
+        Some(3) => DiagnosticSeverity::Information,
+        Some(4) => DiagnosticSeverity::Hint,
+        _ => DiagnosticSeverity::Error,
     }
 }
 
-fn tag(number: u64) -> Option<DiagnosticTag> {
+fn tag(number: u64) -> Option<&'static str> {
     match number {
-        1 => Some(DiagnosticTag::Unnecessary),
-        2 => Some(DiagnosticTag::Deprecated),
+        1 => Some("unnecessary"),
+        2 => Some("deprecated"),
         _ => None,
     }
 }
 
-/// A code is a number or a string.
 fn code(value: Value) -> Option<String> {
     match value {
         Value::String(code) => Some(code),

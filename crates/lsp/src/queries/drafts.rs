@@ -3,19 +3,18 @@
 use std::{collections::BTreeMap, fmt::Write as _, path::PathBuf};
 
 use super::{
-    edits::IfExists,
     error::QueryError,
-    reader::{Named, Place, Reader},
+    reader::{NamedFile, Reader},
 };
 use crate::text::{LineIndex, unified_diff};
 
 /// A file as it is and as it would be.
 #[derive(Debug)]
 struct Draft {
-    place: Place,
-    /// What it is now, perhaps under another name. A directory, or a file that cannot be read, has no text.
-    before: Option<(Place, Option<LineIndex>)>,
-    /// What it would be; `None` if it would be gone.
+    shown: String,
+    /// Its current name and text. A directory, or a file that can't be read, has no text.
+    before: Option<(String, Option<LineIndex>)>,
+    /// The text after the edit; `None` if the file would be deleted.
     after: Option<Option<LineIndex>>,
 }
 
@@ -23,13 +22,17 @@ struct Draft {
 #[derive(Debug, Default)]
 pub(super) struct Drafts {
     files: BTreeMap<PathBuf, Draft>,
-    /// What is no longer where it was, so that a later change of the edit does not find it there.
+    /// Files that were moved away, so that a later change of the edit does not find them.
     moved: Vec<Draft>,
 }
 
 impl Drafts {
-    /// The text of a file after what the edit has done so far.
-    pub(super) fn text(&mut self, reader: &mut Reader<'_>, named: &Named) -> Result<LineIndex, QueryError> {
+    /// The text of a file after the edit so far.
+    pub(super) fn text(
+        &mut self,
+        reader: &mut Reader<'_>,
+        named: &NamedFile,
+    ) -> Result<LineIndex, QueryError> {
         let draft = self.draft(reader, named)?;
         let text = draft.after.clone().flatten();
         text.ok_or_else(|| unreadable(reader, named))
@@ -38,7 +41,7 @@ impl Drafts {
     pub(super) fn write(
         &mut self,
         reader: &mut Reader<'_>,
-        named: &Named,
+        named: &NamedFile,
         text: LineIndex,
     ) -> Result<(), QueryError> {
         self.draft(reader, named)?.after = Some(Some(text));
@@ -48,18 +51,18 @@ impl Drafts {
     pub(super) fn create(
         &mut self,
         reader: &mut Reader<'_>,
-        named: &Named,
-        if_exists: IfExists,
+        named: &NamedFile,
+        keep_existing: bool,
     ) -> Result<(), QueryError> {
         let draft = self.draft(reader, named)?;
         let exists = matches!(draft.after, Some(Some(_)));
-        if !(exists && if_exists == IfExists::Ignore) {
+        if !(exists && keep_existing) {
             draft.after = Some(Some(LineIndex::new("")));
         }
         Ok(())
     }
 
-    pub(super) fn delete(&mut self, reader: &mut Reader<'_>, named: &Named) -> Result<(), QueryError> {
+    pub(super) fn delete(&mut self, reader: &mut Reader<'_>, named: &NamedFile) -> Result<(), QueryError> {
         self.draft(reader, named)?.after = None;
         Ok(())
     }
@@ -67,17 +70,17 @@ impl Drafts {
     pub(super) fn rename(
         &mut self,
         reader: &mut Reader<'_>,
-        from: &Named,
-        to: &Named,
+        from: &NamedFile,
+        to: &NamedFile,
     ) -> Result<(), QueryError> {
         let source = self.draft(reader, from)?;
         let (before, after) = (source.before.take(), source.after.take());
         let target = self.draft(reader, to)?;
         // What was there before would be overwritten, and is shown as gone.
-        if let Some((place, Some(text))) = target.before.take() {
+        if let Some((shown, Some(text))) = target.before.take() {
             self.moved.push(Draft {
-                place: place.clone(),
-                before: Some((place, Some(text))),
+                shown: shown.clone(),
+                before: Some((shown, Some(text))),
                 after: None,
             });
         }
@@ -87,20 +90,19 @@ impl Drafts {
         Ok(())
     }
 
-    fn draft(&mut self, reader: &mut Reader<'_>, named: &Named) -> Result<&mut Draft, QueryError> {
+    fn draft(&mut self, reader: &mut Reader<'_>, named: &NamedFile) -> Result<&mut Draft, QueryError> {
         let path = named.path.clone().ok_or_else(|| unreadable(reader, named))?;
         let draft = self.files.entry(path).or_insert_with_key(|path| {
             let text = reader.text(path);
             Draft {
-                place: named.place.clone(),
-                before: Some((named.place.clone(), text.clone())),
+                shown: named.shown.clone(),
+                before: Some((named.shown.clone(), text.clone())),
                 after: Some(text),
             }
         });
         Ok(draft)
     }
 
-    /// Everything that would be different.
     pub(super) fn diff(&self) -> String {
         let mut shown = String::new();
         for draft in self.files.values().chain(&self.moved) {
@@ -113,32 +115,29 @@ impl Drafts {
 impl Draft {
     fn show(&self, shown: &mut String) {
         const NOWHERE: &str = "/dev/null";
-        let old_place = self.before.as_ref().map(|(place, _)| place);
+        let old_path = self.before.as_ref().map(|(path, _)| path);
         let old_text = self.before.as_ref().and_then(|(_, text)| text.as_ref());
         let new_text = self.after.as_ref().and_then(Option::as_ref);
-        let renamed = old_place.filter(|place| self.after.is_some() && **place != self.place);
+        let renamed = old_path.filter(|path| self.after.is_some() && **path != self.shown);
         let mut line = |text: std::fmt::Arguments<'_>| {
             let written = shown.write_fmt(text);
             debug_assert!(written.is_ok(), "a string takes everything");
         };
         if let Some(old) = renamed {
-            line(format_args!(
-                "rename from {}\nrename to {}\n",
-                old.path, self.place.path
-            ));
+            line(format_args!("rename from {old}\nrename to {}\n", self.shown));
         }
         match (old_text, new_text) {
-            (None, None) if self.after.is_none() && old_place.is_some() => {
-                line(format_args!("delete {}\n", self.place.path));
+            (None, None) if self.after.is_none() && old_path.is_some() => {
+                line(format_args!("delete {}\n", self.shown));
             }
-            (None, Some(new)) if new.text().is_empty() => line(format_args!("create {}\n", self.place.path)),
+            (None, Some(new)) if new.text().is_empty() => line(format_args!("create {}\n", self.shown)),
             (old, new) => {
-                let old_name = match (old, old_place) {
-                    (Some(_), Some(place)) => format!("a/{}", place.path),
+                let old_name = match (old, old_path) {
+                    (Some(_), Some(path)) => format!("a/{path}"),
                     _ => NOWHERE.to_owned(),
                 };
                 let new_name = match new {
-                    Some(_) => format!("b/{}", self.place.path),
+                    Some(_) => format!("b/{}", self.shown),
                     None => NOWHERE.to_owned(),
                 };
                 let text =
@@ -152,9 +151,9 @@ impl Draft {
     }
 }
 
-fn unreadable(reader: &Reader<'_>, named: &Named) -> QueryError {
+fn unreadable(reader: &Reader<'_>, named: &NamedFile) -> QueryError {
     QueryError::Unreadable {
         server: reader.around.server.to_owned(),
-        place: named.place.path.clone(),
+        place: named.shown.clone(),
     }
 }

@@ -1,7 +1,6 @@
 //! Edits of a workspace: what would be done, and how it would look. Nothing is done here.
 
-use std::sync::Arc;
-
+use protocol::FileEdit;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -9,92 +8,17 @@ use super::{
     drafts::Drafts,
     error::QueryError,
     limits::bounded,
-    reader::{Named, Place, Reader},
+    reader::{NamedFile, Reader},
 };
-use crate::text::{LineIndex, Range, TextEdit, apply_edits};
+use crate::text::{LineIndex, TextEdit, apply_edits};
 
-/// What a server wants to be changed.
+/// An edit that a server proposes.
 #[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
 pub struct Edit {
     /// The changes, to be made in this order.
-    pub changes: Vec<FileChange>,
-    /// All of them as a difference, for people. It ends in `…` if it was too long.
+    pub files: Vec<FileEdit>,
+    /// All of them as a unified diff. It ends in `…` if it was too long.
     pub diff: String,
-}
-
-/// What to do if the file of a change is there already.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum IfExists {
-    /// Nothing at all must be done.
-    Fail,
-    /// The change is left out.
-    Ignore,
-    /// It is replaced.
-    Overwrite,
-}
-
-/// What to do if the file of a change is not there.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum IfMissing {
-    /// Nothing at all must be done.
-    Fail,
-    /// The change is left out.
-    Ignore,
-}
-
-/// One change of one file.
-#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
-#[serde(tag = "change", rename_all = "snake_case")]
-pub enum FileChange {
-    /// Another text.
-    Edit {
-        /// The file.
-        #[serde(flatten)]
-        place: Place,
-        /// The version that the server saw, if it says so.
-        version: Option<i32>,
-        /// What is replaced, first things first.
-        replacements: Vec<Replacement>,
-        /// The text afterwards.
-        #[serde(skip)]
-        after: Arc<str>,
-    },
-    /// A new file, empty.
-    Create {
-        /// The file.
-        #[serde(flatten)]
-        place: Place,
-        /// What if it is there.
-        if_exists: IfExists,
-    },
-    /// Another name for a file or directory.
-    Rename {
-        /// Its name so far.
-        from: Place,
-        /// Its name from then on.
-        to: Place,
-        /// What if that is there.
-        if_exists: IfExists,
-    },
-    /// No file any more.
-    Delete {
-        /// The file or directory.
-        #[serde(flatten)]
-        place: Place,
-        /// What if it is not there.
-        if_missing: IfMissing,
-    },
-}
-
-/// One piece of a text.
-#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
-pub struct Replacement {
-    /// What is replaced.
-    pub range: Range,
-    /// By what.
-    pub new_text: String,
 }
 
 #[derive(Deserialize)]
@@ -114,7 +38,6 @@ struct WireDocumentEdit {
 #[derive(Deserialize)]
 struct WireDocument {
     uri: String,
-    version: Option<i32>,
 }
 
 #[derive(Deserialize)]
@@ -129,13 +52,9 @@ enum WireFileOperation {
     Rename {
         old_uri: String,
         new_uri: String,
-        #[serde(default)]
-        options: WireOptions,
     },
     Delete {
         uri: String,
-        #[serde(default)]
-        options: WireOptions,
     },
 }
 
@@ -144,29 +63,9 @@ enum WireFileOperation {
 struct WireOptions {
     overwrite: bool,
     ignore_if_exists: bool,
-    ignore_if_not_exists: bool,
 }
 
-impl WireOptions {
-    /// Overwriting wins, as the protocol says.
-    fn if_exists(&self) -> IfExists {
-        match (self.overwrite, self.ignore_if_exists) {
-            (true, _) => IfExists::Overwrite,
-            (false, true) => IfExists::Ignore,
-            (false, false) => IfExists::Fail,
-        }
-    }
-
-    fn if_missing(&self) -> IfMissing {
-        if self.ignore_if_not_exists {
-            IfMissing::Ignore
-        } else {
-            IfMissing::Fail
-        }
-    }
-}
-
-/// `WorkspaceEdit | null`. Of its two forms the one with an order wins.
+/// `WorkspaceEdit | null`. `documentChanges` wins over `changes`.
 pub(super) fn read_workspace(
     reader: &mut Reader<'_>,
     answer: Value,
@@ -194,7 +93,7 @@ pub(super) fn read_workspace(
                 let edits = builder
                     .reader
                     .parse(edits, || format!("{place}.changes[{uri:?}]"))?;
-                builder.edit(&uri, None, edits)?;
+                builder.edit(builder.reader.name(&uri), edits)?;
             }
         }
         WireWorkspaceEdit { .. } => {}
@@ -208,17 +107,16 @@ pub(super) fn read_document(reader: &mut Reader<'_>, answer: Value) -> Result<Ed
         return Ok(Edit::default());
     }
     let edits: Vec<TextEdit> = reader.parse(answer, || "result".to_owned())?;
-    let (document, named) = reader.document()?;
+    let (_, named) = reader.document()?;
     let mut builder = Builder::new(reader);
-    builder.edit_named(named, Some(document.version), edits)?;
+    builder.edit(named, edits)?;
     Ok(builder.finish())
 }
 
-/// Puts an edit together, and keeps what the files would be.
 struct Builder<'r, 'a> {
     reader: &'r mut Reader<'a>,
     drafts: Drafts,
-    changes: Vec<FileChange>,
+    files: Vec<FileEdit>,
     edits: usize,
 }
 
@@ -227,7 +125,7 @@ impl<'r, 'a> Builder<'r, 'a> {
         Self {
             reader,
             drafts: Drafts::default(),
-            changes: Vec::new(),
+            files: Vec::new(),
             edits: 0,
         }
     }
@@ -235,55 +133,35 @@ impl<'r, 'a> Builder<'r, 'a> {
     fn document_change(&mut self, value: Value, place: impl FnOnce() -> String) -> Result<(), QueryError> {
         if value.get("kind").is_none() {
             let edit: WireDocumentEdit = self.reader.parse(value, place)?;
-            return self.edit(&edit.text_document.uri, edit.text_document.version, edit.edits);
+            return self.edit(self.reader.name(&edit.text_document.uri), edit.edits);
         }
         let operation: WireFileOperation = self.reader.parse(value, place)?;
         self.count(1)?;
         match operation {
             WireFileOperation::Create { uri, options } => {
-                let (named, if_exists) = (self.reader.name(&uri), options.if_exists());
-                self.drafts.create(self.reader, &named, if_exists)?;
-                self.changes.push(FileChange::Create {
-                    place: named.place,
-                    if_exists,
-                });
+                let named = self.reader.name(&uri);
+                let keep_existing = options.ignore_if_exists && !options.overwrite;
+                self.drafts.create(self.reader, &named, keep_existing)?;
+                self.files.push(FileEdit::Create { path: named.shown });
             }
-            WireFileOperation::Rename {
-                old_uri,
-                new_uri,
-                options,
-            } => {
+            WireFileOperation::Rename { old_uri, new_uri } => {
                 let (from, to) = (self.reader.name(&old_uri), self.reader.name(&new_uri));
                 self.drafts.rename(self.reader, &from, &to)?;
-                self.changes.push(FileChange::Rename {
-                    from: from.place,
-                    to: to.place,
-                    if_exists: options.if_exists(),
+                self.files.push(FileEdit::Rename {
+                    path: from.shown,
+                    new_path: to.shown,
                 });
             }
-            WireFileOperation::Delete { uri, options } => {
+            WireFileOperation::Delete { uri } => {
                 let named = self.reader.name(&uri);
                 self.drafts.delete(self.reader, &named)?;
-                self.changes.push(FileChange::Delete {
-                    place: named.place,
-                    if_missing: options.if_missing(),
-                });
+                self.files.push(FileEdit::Delete { path: named.shown });
             }
         }
         Ok(())
     }
 
-    fn edit(&mut self, uri: &str, version: Option<i32>, edits: Vec<TextEdit>) -> Result<(), QueryError> {
-        let named = self.reader.name(uri);
-        self.edit_named(named, version, edits)
-    }
-
-    fn edit_named(
-        &mut self,
-        named: Named,
-        version: Option<i32>,
-        edits: Vec<TextEdit>,
-    ) -> Result<(), QueryError> {
+    fn edit(&mut self, named: NamedFile, edits: Vec<TextEdit>) -> Result<(), QueryError> {
         self.count(edits.len())?;
         if edits.is_empty() {
             return Ok(());
@@ -292,25 +170,19 @@ impl<'r, 'a> Builder<'r, 'a> {
         let encoding = self.reader.around.encoding;
         let after = apply_edits(&before, &edits, encoding).map_err(|problem| QueryError::BadEdit {
             server: self.reader.around.server.to_owned(),
-            place: named.place.path.clone(),
+            place: named.shown.clone(),
             problem,
         })?;
-        let mut replacements: Vec<Replacement> = edits
-            .into_iter()
-            .map(|edit| Replacement {
-                range: self.reader.range(&before, edit.range),
-                new_text: edit.new_text,
-            })
-            .collect();
+        let replacements = edits.into_iter().map(|edit| protocol::TextEdit {
+            range: self.reader.range(&before, edit.range),
+            new_text: edit.new_text,
+        });
+        let mut replacements: Vec<protocol::TextEdit> = replacements.collect();
         replacements.sort_by_key(|replacement| replacement.range);
-        let after: Arc<str> = after.into();
-        self.drafts
-            .write(self.reader, &named, LineIndex::new(Arc::clone(&after)))?;
-        self.changes.push(FileChange::Edit {
-            place: named.place,
-            version,
-            replacements,
-            after,
+        self.drafts.write(self.reader, &named, LineIndex::new(after))?;
+        self.files.push(FileEdit::Edit {
+            path: named.shown,
+            edits: replacements,
         });
         Ok(())
     }
@@ -330,7 +202,7 @@ impl<'r, 'a> Builder<'r, 'a> {
 
     fn finish(self) -> Edit {
         Edit {
-            changes: self.changes,
+            files: self.files,
             diff: bounded(self.drafts.diff(), self.reader.limits().diff_bytes),
         }
     }

@@ -1,5 +1,6 @@
 //! Texts that a server writes for people: hovers and documentation.
 
+use protocol::Range;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -8,14 +9,12 @@ use super::{
     limits::bounded,
     reader::{Reader, shape},
 };
-use crate::text::{Range, WireRange};
+use crate::text::WireRange;
 
-/// What a thing is.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct Hover {
-    /// In the server's words, as Markdown or plain text.
+    /// Markdown or plain text.
     pub text: String,
-    /// The thing.
     pub range: Option<Range>,
 }
 
@@ -25,7 +24,7 @@ struct WireHover {
     range: Option<WireRange>,
 }
 
-/// `Hover | null`. One without a text is none.
+/// `Hover | null`. A hover without text counts as `null`.
 pub(super) fn read(reader: &mut Reader<'_>, answer: Value) -> Result<Option<Hover>, QueryError> {
     if answer.is_null() {
         return Ok(None);
@@ -56,7 +55,6 @@ pub(super) fn words(reader: &Reader<'_>, value: Value, place: &str) -> Result<St
     Ok(bounded(text, reader.limits().text_bytes))
 }
 
-/// Documentation, which may be missing.
 pub(super) fn documentation(
     reader: &Reader<'_>,
     value: Option<Value>,

@@ -2,31 +2,25 @@
 
 use serde::Serialize;
 
-use crate::text::ExcerptLimits;
-
-/// Limits of one answer. What is left out is counted, and the answer says so.
+/// Limits of one answer. The answer says how much was left out.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct QueryLimits {
     /// Locations: definitions, references, places of a call.
     pub locations: usize,
-    /// Diagnostics.
     pub diagnostics: usize,
-    /// Completions.
     pub completions: usize,
-    /// Symbols.
     pub symbols: usize,
     /// Code actions. So many are resolved at most, each with a request of its own.
     pub code_actions: usize,
-    /// Callers or callees.
     pub calls: usize,
-    /// Edits of an answer. More of them are an error, since a part of an edit is worse than none.
+    /// Edits of an answer. More are an error, because a part of an edit is worse than nothing.
     pub edits: usize,
     /// Bytes of one text: a hover, a message, a documentation.
     pub text_bytes: usize,
     /// Bytes of an edit's difference.
     pub diff_bytes: usize,
-    /// The excerpt beside a location.
-    pub excerpt: ExcerptLimits,
+    /// Characters of the line that is shown beside a location.
+    pub excerpt_columns: usize,
 }
 
 impl Default for QueryLimits {
@@ -42,7 +36,7 @@ impl Default for QueryLimits {
             edits: 10_000,
             text_bytes: 32 * 1024,
             diff_bytes: 256 * 1024,
-            excerpt: ExcerptLimits::default(),
+            excerpt_columns: 200,
         }
     }
 }
@@ -50,16 +44,13 @@ impl Default for QueryLimits {
 /// A list that may have been cut.
 #[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
 pub struct Listed<T> {
-    /// The items, in order.
     pub items: Vec<T>,
     /// How many there were before it was cut.
     pub total: usize,
-    /// Whether it was cut.
     pub truncated: bool,
 }
 
 impl<T> Listed<T> {
-    /// The first items of a list.
     pub(super) fn first(mut items: Vec<T>, limit: usize) -> Self {
         let total = items.len();
         items.truncate(limit);
@@ -70,13 +61,31 @@ impl<T> Listed<T> {
         }
     }
 
-    /// The same list of something else.
+    pub(super) fn map<U>(self, change: impl FnMut(T) -> U) -> Listed<U> {
+        Listed {
+            items: self.items.into_iter().map(change).collect(),
+            total: self.total,
+            truncated: self.truncated,
+        }
+    }
+
     pub(super) fn try_map<U, E>(self, change: impl FnMut(T) -> Result<U, E>) -> Result<Listed<U>, E> {
         Ok(Listed {
             items: self.items.into_iter().map(change).collect::<Result<_, E>>()?,
             total: self.total,
             truncated: self.truncated,
         })
+    }
+
+    pub(super) fn append(&mut self, other: Self) {
+        self.items.extend(other.items);
+        self.total += other.total;
+        self.truncated |= other.truncated;
+    }
+
+    pub(super) fn cut(&mut self, limit: usize) {
+        self.truncated |= self.items.len() > limit;
+        self.items.truncate(limit);
     }
 }
 

@@ -1,12 +1,13 @@
 //! Locations: one, several, links, or none.
 
+use protocol::Location;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
     error::QueryError,
     limits::Listed,
-    reader::{Location, Named, Reader, shape},
+    reader::{NamedFile, Reader, shape},
 };
 use crate::text::WireRange;
 
@@ -52,22 +53,10 @@ pub(super) fn read(reader: &mut Reader<'_>, answer: Value) -> Result<Listed<Loca
     Ok(list(reader, found))
 }
 
-/// Sorted, each once, and no more than allowed. Only what is left is looked up in its file.
-pub(super) fn list(reader: &mut Reader<'_>, mut found: Vec<(Named, WireRange)>) -> Listed<Location> {
+/// Sorted, without duplicates, and cut. Only the remaining ones are looked up in their files.
+pub(super) fn list(reader: &mut Reader<'_>, mut found: Vec<(NamedFile, WireRange)>) -> Listed<Location> {
     found.sort();
     found.dedup();
-    let Listed {
-        items,
-        total,
-        truncated,
-    } = Listed::first(found, reader.limits().locations);
-    let items = items
-        .iter()
-        .map(|(named, range)| reader.location(named, *range))
-        .collect();
-    Listed {
-        items,
-        total,
-        truncated,
-    }
+    let cut = Listed::first(found, reader.limits().locations);
+    cut.map(|(named, range)| reader.location(&named, range))
 }

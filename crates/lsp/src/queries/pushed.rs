@@ -28,21 +28,16 @@ use super::error::QueryError;
 /// How many diagnostics of one document are kept. More are counted and not shown.
 const MAX_ITEMS: usize = 2000;
 
-/// What a server pushed for one document.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Push {
-    /// The diagnostics, as the server sent them.
     pub items: Arc<[Value]>,
-    /// How many there were.
     pub total: usize,
 }
 
-/// What became of a push.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum PushTaken {
-    /// It is the current one.
     Current,
-    /// It is for another version than the last one, and was refused.
+    /// It is for another version than the last one.
     OtherVersion,
     /// Its document is not open.
     NotOpen,
@@ -51,7 +46,6 @@ pub enum PushTaken {
 #[derive(Clone, Debug)]
 struct Open {
     version: i32,
-    /// When it was sent.
     sent: u64,
     push: Option<Push>,
 }
@@ -83,7 +77,7 @@ enum Versions {
 }
 
 impl PushedDiagnostics {
-    /// A version of a document is about to be sent: it is opened or changed.
+    /// A version of a document is about to be sent.
     pub fn sending(&mut self, path: &Path, version: i32) {
         self.count += 1;
         let open = Open {
@@ -94,7 +88,7 @@ impl PushedDiagnostics {
         self.open.insert(path.to_owned(), open);
     }
 
-    /// A file has another content, on disk or in the server.
+    /// A file has changed, on disk or in the server.
     pub fn changed(&mut self, path: &Path) {
         self.count += 1;
         if self.newest.file != path {
@@ -117,17 +111,14 @@ impl PushedDiagnostics {
         }
     }
 
-    /// Whether a later version was sent.
     pub fn is_superseded(&self, path: &Path, version: i32) -> bool {
         self.open.get(path).is_some_and(|open| open.version > version)
     }
 
-    /// A document is about to be closed.
     pub fn closing(&mut self, path: &Path) {
         self.open.remove(path);
     }
 
-    /// The server has pushed diagnostics.
     pub fn pushed(&mut self, path: &Path, version: Option<i32>, mut items: Vec<Value>) -> PushTaken {
         let Some(open) = self.open.get_mut(path) else {
             return PushTaken::NotOpen;

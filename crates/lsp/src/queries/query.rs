@@ -2,92 +2,60 @@
 
 use std::{path::Path, sync::Arc};
 
+use protocol::{CallDirection, Position, Range};
+
 use super::capabilities::Feature;
-use crate::text::{Position, Range};
 
 /// A place in a file that is asked about.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct At {
     /// The file; absolute.
     pub path: Arc<Path>,
-    /// The place in it, as people count.
     pub position: Position,
 }
 
 /// Whether the declaration of a thing is one of its references.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Declarations {
-    /// It is listed.
     Included,
-    /// It is left out.
     LeftOut,
 }
 
-/// Which calls.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum CallDirection {
-    /// Who calls it.
-    Incoming,
-    /// Whom it calls.
-    Outgoing,
-}
-
-/// What a line is indented with.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Indentation {
-    /// Tabs that are shown as wide as so many spaces.
+    /// Tabs, shown as wide as so many spaces.
     Tabs(u32),
-    /// So many spaces.
     Spaces(u32),
 }
 
-/// A question about code. All of them only read: what would change something is returned as an edit and not done. So a
-/// question that a server did not answer because it died may be asked again, once, of its next generation.
+/// A question about code. Questions only read: a change is returned as an edit and not made. So a question can be
+/// repeated if the server dies.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Query {
-    /// What is wrong with a file.
     Diagnostics {
-        /// The file.
         path: Arc<Path>,
     },
-    /// What a thing is.
     Hover(At),
-    /// What could stand here.
     Completions(At),
-    /// Where a thing is defined.
     Definition(At),
-    /// Where it is declared.
     Declaration(At),
-    /// Where its type is defined.
     TypeDefinition(At),
-    /// What implements it.
     Implementation(At),
-    /// Where it is used.
     References {
-        /// The thing.
         at: At,
-        /// Whether its declaration counts.
         declarations: Declarations,
     },
-    /// What would have to be edited for another name.
     Rename {
-        /// The thing.
         at: At,
-        /// Its other name.
         new_name: String,
     },
-    /// What the server could do about a piece of code.
     CodeActions {
-        /// The file.
         path: Arc<Path>,
-        /// The piece.
         range: Range,
         /// Only these kinds, for example `quickfix`; all if there are none.
         kinds: Vec<String>,
     },
-    /// What would have to be edited for a well-formatted file.
     Format {
-        /// The file.
         path: Arc<Path>,
         /// Only this part.
         range: Option<Range>,
@@ -96,33 +64,25 @@ pub enum Query {
     },
     /// What can be passed to the call around a place.
     SignatureHelp(At),
-    /// What a file defines.
     DocumentSymbols {
-        /// The file.
         path: Arc<Path>,
     },
-    /// What has such a name.
     WorkspaceSymbols {
-        /// The name, or a part of it.
         name: String,
     },
-    /// Who calls a thing, or whom it calls.
     Calls {
-        /// The thing.
         at: At,
-        /// Which of the two.
         direction: CallDirection,
     },
 }
 
-/// How far a question looks.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Reach {
-    /// Only at the text of the file.
+    /// The text of the file.
     File,
-    /// At what the file uses; the answer itself names no other file.
+    /// What the file uses; the answer names no other file.
     Surroundings,
-    /// At all files, and the answer may name any of them.
+    /// All files, and the answer may name any of them.
     Workspace,
 }
 
@@ -169,7 +129,6 @@ impl Query {
         }
     }
 
-    /// The same question about another file.
     #[must_use]
     pub fn with_path(mut self, other: Arc<Path>) -> Self {
         match &mut self {
@@ -201,7 +160,7 @@ impl Query {
         }
     }
 
-    /// What a server must offer to be asked. Diagnostics that it offers none for may still be pushed by it.
+    /// The feature that a server must offer. Diagnostics may also be pushed.
     pub fn needs(&self) -> Feature {
         match self {
             Self::Diagnostics { .. } => Feature::PullDiagnostics,

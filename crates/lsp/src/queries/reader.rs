@@ -3,26 +3,24 @@
 use std::{
     collections::VecDeque,
     fmt,
-    ops::Range as Offsets,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
-use serde::{Serialize, de::DeserializeOwned};
+use protocol::{Location, Position, Range};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{capabilities::Capabilities, error::QueryError, limits::QueryLimits};
-use crate::text::{
-    Excerpt, LineIndex, Position, PositionEncoding, Range, WirePosition, WireRange, path_of_uri,
-};
+use crate::text::{LineIndex, PositionEncoding, WirePosition, WireRange, excerpt, path_of_uri};
 
-/// How many texts of other files are kept while one answer is read. Answers are sorted by file, so that one would
-/// nearly do; a file that was dropped is read again.
+/// How many texts of other files are cached while an answer is read. Answers are sorted by file, so one would nearly
+/// do.
 const KEPT_TEXTS: usize = 8;
 
-/// Reads files. It has a limit of its own for their size, and gives the text of an open document as the server has it.
+/// Reads files, up to its own size limit. Open documents are given as the server has them.
 pub trait Texts: Send + Sync {
-    /// The text of a file; `None` if there is none, it is too large, or it is not text.
+    /// `None` if the file is missing, too large, or not text.
     fn text(&self, path: &Path) -> Option<Arc<str>>;
 }
 
@@ -31,32 +29,23 @@ pub trait Texts: Send + Sync {
 pub struct OpenDocument<'a> {
     /// Its path; absolute.
     pub path: &'a Path,
-    /// Its version.
     pub version: i32,
-    /// Its text.
     pub text: &'a LineIndex,
 }
 
-/// Everything around a question that its answer depends on.
+/// Everything an answer depends on.
 #[derive(Clone, Copy)]
 pub struct Surroundings<'a> {
-    /// The server's name.
     pub server: &'a str,
-    /// Its generation.
     pub generation: u64,
-    /// Where its workspace is.
     pub root: &'a Path,
     /// In what it counts along a line.
     pub encoding: PositionEncoding,
-    /// What it offers.
     pub capabilities: &'a Capabilities,
-    /// The document that is asked about.
     pub document: Option<OpenDocument<'a>>,
-    /// What the server has pushed for that document, so that it can be asked for repairs.
+    /// Pushed diagnostics of that document, to ask for fixes.
     pub diagnostics: &'a [Value],
-    /// All other files.
     pub texts: &'a dyn Texts,
-    /// How long an answer may be.
     pub limits: &'a QueryLimits,
 }
 
@@ -71,59 +60,26 @@ impl fmt::Debug for Surroundings<'_> {
     }
 }
 
-/// Where a file stands.
-#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Standing {
-    /// In the workspace; its path is relative to the root.
+/// Where a file is. Answers are sorted in this order.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+enum FileOrigin {
+    /// In the workspace; the path is relative to the root.
     Workspace,
-    /// Elsewhere on this machine; its path is absolute.
+    /// Elsewhere on this machine; the path is absolute.
     Outside,
-    /// Nowhere: only the server knows it, and its path is a URI.
+    /// Only the server knows it, and the path is a URI.
     Virtual,
-}
-
-/// A file of an answer.
-#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
-pub struct Place {
-    /// Where it stands. Those of the workspace sort first.
-    pub standing: Standing,
-    /// Its path.
-    pub path: String,
-}
-
-/// How far a position can be trusted.
-#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Precision {
-    /// It was made out of the text.
-    Exact,
-    /// The text could not be read: the line is right, the column only if all before it is plain.
-    Approximate,
-}
-
-/// A place in a file.
-#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
-pub struct Location {
-    /// The file.
-    #[serde(flatten)]
-    pub place: Place,
-    /// Where in it.
-    pub range: Range,
-    /// Whether that is exact.
-    pub precision: Precision,
-    /// What stands there.
-    pub excerpt: Option<Excerpt>,
 }
 
 /// A file that an answer names.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(super) struct Named {
-    pub(super) place: Place,
+pub(super) struct NamedFile {
+    origin: FileOrigin,
+    /// The path that answers show.
+    pub(super) shown: String,
     pub(super) path: Option<PathBuf>,
 }
 
-/// Reads one answer.
 pub(super) struct Reader<'a> {
     pub(super) around: &'a Surroundings<'a>,
     pub(super) method: &'static str,
@@ -152,7 +108,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads a value of the answer that stands at a place.
     pub(super) fn parse<T: DeserializeOwned>(
         &self,
         value: Value,
@@ -179,36 +134,30 @@ impl<'a> Reader<'a> {
         }
     }
 
-    pub(super) fn name(&self, uri: &str) -> Named {
+    pub(super) fn name(&self, uri: &str) -> NamedFile {
         match path_of_uri(uri) {
             Ok(path) => self.name_path(path),
-            Err(_) => Named {
-                place: Place {
-                    standing: Standing::Virtual,
-                    path: uri.to_owned(),
-                },
+            Err(_) => NamedFile {
+                origin: FileOrigin::Virtual,
+                shown: uri.to_owned(),
                 path: None,
             },
         }
     }
 
-    pub(super) fn name_path(&self, path: PathBuf) -> Named {
-        let (standing, shown) = match path.strip_prefix(self.around.root) {
-            Ok(relative) => (Standing::Workspace, relative),
-            Err(_) => (Standing::Outside, path.as_path()),
+    pub(super) fn name_path(&self, path: PathBuf) -> NamedFile {
+        let (origin, shown) = match path.strip_prefix(self.around.root) {
+            Ok(relative) => (FileOrigin::Workspace, relative),
+            Err(_) => (FileOrigin::Outside, path.as_path()),
         };
-        let place = Place {
-            standing,
-            path: shown.to_string_lossy().into_owned(),
-        };
-        Named {
-            place,
+        NamedFile {
+            origin,
+            shown: shown.to_string_lossy().into_owned(),
             path: Some(path),
         }
     }
 
-    /// The file that was asked about.
-    pub(super) fn document(&self) -> Result<(OpenDocument<'a>, Named), QueryError> {
+    pub(super) fn document(&self) -> Result<(OpenDocument<'a>, NamedFile), QueryError> {
         let document = self
             .around
             .document
@@ -231,32 +180,30 @@ impl<'a> Reader<'a> {
         text
     }
 
-    pub(super) fn location(&mut self, named: &Named, range: WireRange) -> Location {
-        let text = named.path.as_deref().and_then(|path| self.text(path));
-        let (range, precision, excerpt) = match &text {
+    /// A range of a file that an answer names, and the line it begins in. If the file can't be read, the line of the
+    /// range is right, and the column only if everything before it is plain.
+    pub(super) fn location(&mut self, file: &NamedFile, range: WireRange) -> Location {
+        let text = file.path.as_deref().and_then(|path| self.text(path));
+        let (range, excerpt) = match &text {
             Some(text) => {
                 let offsets = text.offsets_of_wire(range, self.around.encoding);
-                let excerpt = Excerpt::around(text, &offsets, &self.limits().excerpt);
-                (text.range_at(&offsets), Precision::Exact, Some(excerpt))
+                let line = excerpt(text, &offsets, self.limits().excerpt_columns);
+                (text.range_at(&offsets), Some(line))
             }
-            None => (guess(range), Precision::Approximate, None),
+            None => (guess(range), None),
         };
         Location {
-            place: named.place.clone(),
+            path: file.shown.clone(),
             range,
-            precision,
             excerpt,
         }
     }
 
-    /// A range in a text, in people's words.
     pub(super) fn range(&self, text: &LineIndex, range: WireRange) -> Range {
-        let offsets: Offsets<usize> = text.offsets_of_wire(range, self.around.encoding);
-        text.range_at(&offsets)
+        text.range_at(&text.offsets_of_wire(range, self.around.encoding))
     }
 }
 
-/// A range in a text that cannot be read.
 fn guess(range: WireRange) -> Range {
     let position = |wire: WirePosition| Position {
         line: wire.line.saturating_add(1),
@@ -268,7 +215,6 @@ fn guess(range: WireRange) -> Range {
     }
 }
 
-/// What a value is, for an error.
 pub(super) fn shape(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

@@ -25,9 +25,9 @@ use serde_json::Value;
 const SETTLING: Duration = Duration::from_millis(500);
 /// How long a server that reports its work may take to begin.
 const FIRST_WORK: Duration = Duration::from_secs(3);
-/// After which time without a report work no longer counts.
+/// How long work counts without a report.
 const SILENCE: Duration = Duration::from_secs(600);
-/// How many pieces of work are known at once. Of more, the one that was silent for longest is forgotten.
+/// How many pieces of work are tracked. Beyond that, the one that was silent longest is dropped.
 const MAX_WORK: usize = 256;
 /// How much of a server's title or message is kept.
 const MAX_TEXT_BYTES: usize = 512;
@@ -35,19 +35,14 @@ const MAX_TEXT_BYTES: usize = 512;
 /// Whether a server is known to report its work after the start.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Expectation {
-    /// It is.
     Work,
-    /// Nobody knows.
     Nothing,
 }
 
-/// How a server says it is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ServerHealth {
-    /// All is well.
     Ok,
-    /// It works, with something missing.
     Warning,
     /// It does not work.
     Error,
@@ -57,15 +52,11 @@ pub enum ServerHealth {
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum ReadyState {
-    /// They can.
     Ready,
-    /// What is not found may be found later.
+    /// Something that wasn't found may be found later.
     Indexing {
-        /// What the server is doing.
         title: String,
-        /// More about it.
         message: Option<String>,
-        /// How far it is.
         percentage: Option<u32>,
     },
 }
@@ -121,13 +112,12 @@ pub struct Readiness {
     started: Instant,
     status: Option<Status>,
     work: BTreeMap<Token, Work>,
-    /// When work that counted has ended last, and what it was.
+    /// When the last relevant work ended, and its title.
     ended: Option<(Instant, String)>,
     was_ready: bool,
 }
 
 impl Readiness {
-    /// A server that has just been initialized.
     pub fn new(expectation: Expectation, now: Instant) -> Self {
         Self {
             expectation,
@@ -139,12 +129,12 @@ impl Readiness {
         }
     }
 
-    /// The handshake is over: from now on its first work is waited for. What was reported before it stays.
+    /// The handshake is over: wait for the first work from now on. Earlier reports stay.
     pub(crate) fn initialized(&mut self, now: Instant) {
         self.started = now;
     }
 
-    /// A notification `$/progress`. What is not a piece of work is somebody else's business.
+    /// A notification `$/progress`. Other kinds of progress are ignored.
     pub fn progress(&mut self, params: &Value, now: Instant) {
         let Ok(progress) = serde_json::from_value::<WireProgress>(params.clone()) else {
             return;
@@ -214,7 +204,6 @@ impl Readiness {
         Some((status.health?, status.message.as_deref()))
     }
 
-    /// Whether it is ready.
     pub fn state(&self, now: Instant) -> ReadyState {
         if let Some(status) = &self.status {
             return match status.quiescent {
@@ -248,7 +237,7 @@ impl Readiness {
         }
     }
 
-    /// When the state may change although nothing is heard.
+    /// When the state may change without a report.
     pub fn next_look(&self, now: Instant) -> Option<Instant> {
         let settled = self.ended.iter().map(|(at, _)| *at + SETTLING);
         let counted = self
@@ -283,8 +272,8 @@ impl Readiness {
             && now.saturating_duration_since(self.started) < FIRST_WORK
     }
 
-    /// Keeps that it was ready, before something happens that may change it. The start is not over in the moment it
-    /// begins: a server that nobody knows has as long to begin its work as any pause within it may take.
+    /// Remembers that it was ready, before a change. The start doesn't end at once: an unknown server has as long to
+    /// begin its work as any pause within it may take.
     fn remember(&mut self, now: Instant) {
         let starting = now.saturating_duration_since(self.started) < SETTLING;
         if !starting && self.state(now) == ReadyState::Ready {
@@ -298,7 +287,6 @@ fn short(mut text: String) -> String {
     text
 }
 
-/// Some servers send fractions, or more than all.
 fn percent(percentage: f64) -> u32 {
     // A cast of a float saturates, so that nonsense becomes 0 or 100.
     (percentage as u32).min(100)

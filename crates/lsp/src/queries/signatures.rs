@@ -1,48 +1,25 @@
 //! Signatures of a call.
 
+use protocol::Signature;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{error::QueryError, hover, limits::bounded, reader::Reader};
 use crate::text::PositionEncoding;
 
-/// What can be passed to a call.
 #[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
 pub struct Signatures {
-    /// The ways to call it.
     pub signatures: Vec<Signature>,
-    /// Which of them is meant; the first is 0.
-    pub active: usize,
-}
-
-/// One way to call it.
-#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
-pub struct Signature {
-    /// As it is written.
-    pub label: String,
-    /// What it does.
-    pub documentation: Option<String>,
-    /// What it takes.
-    pub parameters: Vec<Parameter>,
-    /// Which of them stands at the place that was asked about; the first is 0.
-    pub active_parameter: Option<usize>,
-}
-
-/// One thing that it takes.
-#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
-pub struct Parameter {
-    /// As it is written.
-    pub label: String,
-    /// What it is for.
-    pub documentation: Option<String>,
+    /// Which of them fits best, from 0; nothing if there are none.
+    pub active: Option<u32>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct WireHelp {
     signatures: Vec<WireSignature>,
-    active_signature: Option<usize>,
-    active_parameter: Option<usize>,
+    active_signature: Option<u32>,
+    active_parameter: Option<u32>,
 }
 
 #[derive(Deserialize)]
@@ -52,13 +29,12 @@ struct WireSignature {
     documentation: Option<Value>,
     #[serde(default)]
     parameters: Option<Vec<WireParameter>>,
-    active_parameter: Option<usize>,
+    active_parameter: Option<u32>,
 }
 
 #[derive(Deserialize)]
 struct WireParameter {
     label: Value,
-    documentation: Option<Value>,
 }
 
 /// `SignatureHelp | null`.
@@ -73,17 +49,20 @@ pub(super) fn read(reader: &mut Reader<'_>, answer: Value) -> Result<Signatures,
         signatures.push(read_signature(reader, signature, help.active_parameter, &place)?);
     }
     // An index out of range means the first, as the protocol says.
-    let active = help.active_signature.filter(|active| *active < signatures.len());
+    let active = help.active_signature.unwrap_or(0);
+    let first = signatures.first().map(|_| 0);
     Ok(Signatures {
+        active: Some(active)
+            .filter(|active| is_below(*active, signatures.len()))
+            .or(first),
         signatures,
-        active: active.unwrap_or(0),
     })
 }
 
 fn read_signature(
     reader: &Reader<'_>,
     signature: WireSignature,
-    active: Option<usize>,
+    active: Option<u32>,
     place: &str,
 ) -> Result<Signature, QueryError> {
     let mut parameters = Vec::new();
@@ -102,15 +81,12 @@ fn read_signature(
                 return Err(reader.broken(format!("{place}.parameters[{index}].label"), problem));
             }
         };
-        let documentation = hover::documentation(reader, parameter.documentation, || {
-            format!("{place}.parameters[{index}].documentation")
-        })?;
-        parameters.push(Parameter { label, documentation });
+        parameters.push(label);
     }
     let active = signature
         .active_parameter
         .or(active)
-        .filter(|active| *active < parameters.len());
+        .filter(|active| is_below(*active, parameters.len()));
     let documentation = hover::documentation(reader, signature.documentation, || {
         format!("{place}.documentation")
     })?;
@@ -120,6 +96,10 @@ fn read_signature(
         parameters,
         active_parameter: active,
     })
+}
+
+fn is_below(index: u32, length: usize) -> bool {
+    usize::try_from(index).is_ok_and(|index| index < length)
 }
 
 fn piece(label: &str, offsets: &[Value]) -> Option<String> {

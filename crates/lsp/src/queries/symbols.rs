@@ -1,35 +1,16 @@
 //! Symbols of a file or of the workspace.
 
-use serde::{Deserialize, Serialize};
+use protocol::Symbol;
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
     error::QueryError,
     limits::{Listed, bounded},
     names,
-    reader::{Location, Named, Place, Reader},
+    reader::{NamedFile, Reader},
 };
 use crate::text::WireRange;
-
-/// Something that has a name.
-#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
-pub struct Symbol {
-    /// The name.
-    pub name: String,
-    /// What it is, for example `function`.
-    pub kind: &'static str,
-    /// More about it, for example its type.
-    pub detail: Option<String>,
-    /// What it is a part of.
-    pub container: Option<String>,
-    /// How deep it is nested in its file, if that is known; at the top is 0.
-    pub depth: Option<u32>,
-    /// Its file.
-    #[serde(flatten)]
-    pub place: Place,
-    /// Where its name stands, or if that is not known, where it stands. Some servers know only the file.
-    pub location: Option<Location>,
-}
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -59,7 +40,7 @@ struct WirePlace {
 
 /// A symbol that is not yet looked up in its file.
 struct RawSymbol {
-    named: Named,
+    named: NamedFile,
     range: Option<WireRange>,
     name: String,
     kind: u64,
@@ -82,7 +63,7 @@ pub(super) fn read_workspace(reader: &mut Reader<'_>, answer: Value) -> Result<L
 fn read(
     reader: &mut Reader<'_>,
     answer: Value,
-    document: Option<&Named>,
+    document: Option<&NamedFile>,
 ) -> Result<Listed<Symbol>, QueryError> {
     let mut found = Vec::new();
     for (index, value) in reader.items(answer, "result")?.into_iter().enumerate() {
@@ -107,7 +88,7 @@ fn read(
         }
     }
     found.sort_by(|left, right| {
-        let key = |found: &RawSymbol| (found.named.place.clone(), found.range, found.depth);
+        let key = |found: &RawSymbol| (found.named.clone(), found.range, found.depth);
         key(left)
             .cmp(&key(right))
             .then_with(|| left.name.cmp(&right.name))
@@ -118,12 +99,12 @@ fn read(
             && left.name == right.name
             && left.kind == right.kind
     });
-    Listed::first(found, reader.limits().symbols).try_map(|found| Ok(symbol(reader, found)))
+    Ok(Listed::first(found, reader.limits().symbols).map(|found| symbol(reader, found)))
 }
 
-/// A symbol, then what is in it. An answer that is nested deeper than some dozens was refused when it was parsed.
+/// A symbol, then its children. Deeply nested answers were refused by the parser.
 fn flatten(
-    named: &Named,
+    named: &NamedFile,
     symbol: WireDocumentSymbol,
     container: Option<&str>,
     depth: u32,
@@ -147,11 +128,13 @@ fn symbol(reader: &mut Reader<'_>, found: RawSymbol) -> Symbol {
     let max_bytes = reader.limits().text_bytes;
     Symbol {
         name: bounded(found.name, max_bytes),
-        kind: names::symbol_kind(found.kind),
+        kind: names::symbol_kind(found.kind).to_owned(),
         detail: found.detail.map(|detail| bounded(detail, max_bytes)),
         container: found.container,
-        depth: found.depth,
-        location: found.range.map(|range| reader.location(&found.named, range)),
-        place: found.named.place,
+        depth: found.depth.unwrap_or_default(),
+        range: found
+            .range
+            .map(|range| reader.location(&found.named, range).range),
+        path: found.named.shown,
     }
 }

@@ -12,18 +12,16 @@ use serde_json::{Value, json};
 use super::{conversation::Request, error::QueryError, reader::Reader};
 use crate::text::uri_of_path;
 
-/// The command that passes a request on. Whoever offers it is asked with it.
+/// The command that forwards a request.
 pub(super) const PASS_ON: &str = "typescript.tsserverRequest";
-/// How a command is run.
 pub(super) const EXECUTE: &str = "workspace/executeCommand";
-/// What is wrong with the form, with the meaning, and what could be better.
+/// Syntax errors, type errors and suggestions.
 const COMMANDS: [&str; 3] = [
     "syntacticDiagnosticsSync",
     "semanticDiagnosticsSync",
     "suggestionDiagnosticsSync",
 ];
 
-/// The requests for all that there is to say about a file.
 pub(super) fn requests(path: &Path) -> Vec<Request> {
     let request = |command: &str| Request {
         method: EXECUTE,
@@ -41,7 +39,7 @@ struct Reply {
     body: Vec<ReportedError>,
 }
 
-/// A position: both count from one, the offset in units of UTF-16.
+/// A position: both count from 1, the offset in UTF-16 units.
 #[derive(Clone, Copy, Deserialize)]
 struct Point {
     line: u32,
@@ -76,7 +74,6 @@ struct Span {
     end: Point,
 }
 
-/// What one reply says, in the words of the protocol.
 pub(super) fn items(reader: &Reader<'_>, reply: Value) -> Result<Vec<Value>, QueryError> {
     let reply: Reply = reader.parse(reply, || "result".to_owned())?;
     if !reply.success {

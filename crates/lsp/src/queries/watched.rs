@@ -11,19 +11,15 @@ use serde_json::Value;
 
 use crate::text::path_of_uri;
 
-/// How many patterns one server may have. Servers have some dozens; the registration that goes beyond is refused.
+/// How many patterns one server may register. Servers have a few dozen; further ones are refused.
 const MAX_PATTERNS: usize = 4096;
 /// How long one pattern may be.
 const MAX_PATTERN_BYTES: usize = 4096;
 
-/// What happened to a file.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum FileEvent {
-    /// It was made.
     Created,
-    /// It was written.
     Changed,
-    /// It was removed.
     Deleted,
 }
 
@@ -37,7 +33,6 @@ impl FileEvent {
         }
     }
 
-    /// Its bit in the mask of a registration.
     const fn bit(self) -> u64 {
         match self {
             Self::Created => 1,
@@ -47,29 +42,14 @@ impl FileEvent {
     }
 }
 
-/// A registration that cannot be taken.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum WatchError {
-    /// It is not one.
     #[error("the registration is broken: {problem}")]
-    Broken {
-        /// What is wrong.
-        problem: String,
-    },
-    /// A pattern is none.
+    Broken { problem: String },
     #[error("`{pattern}` is not a pattern: {problem}")]
-    BadPattern {
-        /// The pattern.
-        pattern: String,
-        /// What is wrong.
-        problem: String,
-    },
-    /// There are too many.
-    #[error("the server watches {limit} patterns, and that is as many as may be")]
-    TooMany {
-        /// The limit.
-        limit: usize,
-    },
+    BadPattern { pattern: String, problem: String },
+    #[error("the server watches {limit} patterns, which is the limit")]
+    TooMany { limit: usize },
 }
 
 #[derive(Deserialize)]
@@ -91,10 +71,9 @@ struct WireRelative {
     pattern: String,
 }
 
-/// Patterns with the same base and the same events.
 #[derive(Clone, Debug)]
 struct Group {
-    /// What the patterns are relative to; `None` is the workspace, or nothing if they are absolute.
+    /// What the patterns are relative to; `None` for the workspace, or absolute patterns.
     base: Option<PathBuf>,
     events: u64,
     patterns: GlobSet,
@@ -114,7 +93,7 @@ pub struct WatchedFiles {
 }
 
 impl WatchedFiles {
-    /// Nothing yet. Patterns without a base are relative to this directory.
+    /// Patterns without a base are relative to `root`.
     pub fn new(root: PathBuf) -> Self {
         Self {
             root,
@@ -122,8 +101,8 @@ impl WatchedFiles {
         }
     }
 
-    /// Takes the options of a registration of `workspace/didChangeWatchedFiles`: all of it or, with an error, nothing. The
-    /// same id again replaces what it stood for.
+    /// Takes the options of a `workspace/didChangeWatchedFiles` registration, all of them or, with an error, none.
+    /// The same id again replaces it.
     pub fn register(&mut self, id: &str, options: &Value) -> Result<(), WatchError> {
         let options: WireOptions =
             serde_json::from_value(options.clone()).map_err(|error| WatchError::Broken {
@@ -142,12 +121,12 @@ impl WatchedFiles {
         Ok(())
     }
 
-    /// Forgets a registration. An id that nobody knows is ignored.
+    /// Unknown ids are ignored.
     pub fn unregister(&mut self, id: &str) {
         self.registrations.remove(id);
     }
 
-    /// Whether the server wants to hear of this. The path is absolute.
+    /// Whether the server wants to be told. The path is absolute.
     pub fn matches(&self, path: &Path, event: FileEvent) -> bool {
         let groups = self
             .registrations
@@ -161,7 +140,7 @@ impl WatchedFiles {
             })
     }
 
-    /// Directories that must be watched beside the workspace.
+    /// Directories outside the workspace that must be watched.
     pub fn bases_outside(&self) -> BTreeSet<&Path> {
         self.registrations
             .values()
@@ -171,7 +150,6 @@ impl WatchedFiles {
             .collect()
     }
 
-    /// Whether nothing is watched.
     pub fn is_empty(&self) -> bool {
         self.registrations.is_empty()
     }
@@ -209,7 +187,7 @@ fn groups(watchers: Vec<WireWatcher>) -> Result<Vec<Group>, WatchError> {
         .collect()
 }
 
-/// `Pattern | RelativePattern`, whose base is a URI or a workspace folder.
+/// `Pattern | RelativePattern`. The base is a URI or a workspace folder.
 fn split(pattern: Value) -> Result<(Option<PathBuf>, String), WatchError> {
     if let Value::String(pattern) = pattern {
         return Ok((None, pattern));
@@ -226,8 +204,8 @@ fn split(pattern: Value) -> Result<(Option<PathBuf>, String), WatchError> {
     Ok((Some(base), relative.pattern))
 }
 
-/// `*` and `?` stay within a part of the path, `**` does not, `{}` holds alternatives and `[]` characters. The library
-/// matches bytes, so that `?` and `[]` know only characters of one byte.
+/// `*` and `?` stay within a path component, `**` does not, `{}` holds alternatives and `[]` characters. The library
+/// matches bytes, so `?` and `[]` know only single-byte characters.
 fn compile(pattern: &str) -> Result<globset::Glob, WatchError> {
     let bad = |problem: String| WatchError::BadPattern {
         pattern: pattern.chars().take(100).collect(),

@@ -4,8 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-/// The parameters of `initialize`. The process id is our own: a server that watches it ends with the daemon, and not
-/// with whoever asked first.
+/// The parameters of `initialize`. The process id is ours, so a server that watches it ends with the daemon.
 pub(super) fn initialize_params(root: &Path, root_uri: &str, options: Option<&Value>) -> Value {
     let name = root
         .file_name()
@@ -23,7 +22,7 @@ pub(super) fn initialize_params(root: &Path, root_uri: &str, options: Option<&Va
     })
 }
 
-/// What we can do. Only what is really done stands here.
+/// What we support.
 fn capabilities() -> Value {
     let registered = json!({"dynamicRegistration": true});
     let symbol_kinds: Vec<u32> = (1..=26).collect();

@@ -21,37 +21,35 @@ use watch::{CatchUpError, Deliver, Watch};
 
 /// How long a server may take to answer `shutdown`, unless the configuration says otherwise.
 const SHUTDOWN_TIME: Duration = Duration::from_secs(3);
-/// What follows: time to end after `exit`, to end after SIGTERM, and to be gone after SIGKILL.
+/// Time to end after `exit`, after SIGTERM, and after SIGKILL.
 const STOP: StopPlan = StopPlan {
     polite: Duration::from_secs(1),
     term: Duration::from_secs(2),
     kill: Duration::from_secs(5),
 };
-/// What follows if it did not answer, or if it is of no more use: nobody has asked it to end yet.
+/// The same for a server that did not answer `shutdown`, or wasn't asked.
 const STOP_UNASKED: StopPlan = StopPlan {
     polite: Duration::ZERO,
     ..STOP
 };
 
-/// What a handshake has led to.
 #[derive(Debug)]
 pub(super) struct Instance {
     pub(super) site: Arc<Site>,
     pub(super) generation: ServerGeneration,
     pub(super) client: Client,
-    /// None for a server that somebody else keeps running.
+    /// `None` for a server that we didn't start.
     pub(super) child: Option<Child>,
     pub(super) told: Arc<ServerReports>,
     pub(super) capabilities: Arc<Capabilities>,
 }
 
-/// A language server that is up. Clones are the same one.
+/// A running language server. Clones share it.
 #[derive(Clone, Debug)]
 pub(crate) struct LanguageServer {
     shared: Arc<InstanceShared>,
 }
 
-/// A language server that may be gone.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WeakServer {
     shared: Weak<InstanceShared>,
@@ -72,12 +70,11 @@ struct InstanceShared {
     clock: Arc<dyn Clock>,
     /// Cancelled when the server ends, and its tasks with it.
     ending: CancellationToken,
-    /// Guards the watch, which whoever ends the server takes out.
+    /// Guards the watch, which is taken out when the server ends.
     watch: Mutex<Option<Arc<Watch>>>,
 }
 
 impl LanguageServer {
-    /// Begins to tell the server about documents and files.
     pub(super) fn start(
         instance: Instance,
         tasks: &Tasks,
@@ -140,12 +137,12 @@ impl LanguageServer {
         self.shared.instance.generation
     }
 
-    /// The process; none for a server that somebody else keeps running.
+    /// The process; `None` for a server that we didn't start.
     pub(crate) fn child(&self) -> Option<&Child> {
         self.shared.instance.child.as_ref()
     }
 
-    /// Waits until the server has been told of everything that happened to files so far.
+    /// Waits until the server has been told about all file changes so far.
     ///
     /// *Cancel safety*: may be dropped at any time.
     pub(crate) async fn catch_up(&self, deadline: &Deadline, scope: &Scope) -> Result<(), CatchUpError> {
@@ -243,7 +240,7 @@ impl RunningServer for LanguageServer {
         instance.site.add_past(&instance.client.counters());
     }
 
-    /// A method that no server has: that it says so is an answer.
+    /// Calls a method that no server has; the error is an answer, too.
     async fn probe(&self, deadline: &Deadline) -> Result<(), String> {
         let nobody = CancellationToken::new();
         let client = &self.shared.instance.client;
@@ -294,7 +291,7 @@ async fn tell_documents(
     }
 }
 
-/// Follows the files of the root, and tells the server of those that it wants to hear of.
+/// Watches the files of the root, and tells the server about those that it registered for.
 fn watch_files(instance: &Instance, tasks: &Tasks, scratch: &Path) -> Option<Watch> {
     let (told, client) = (Arc::clone(&instance.told), instance.client.clone());
     let deliver: Deliver = Arc::new(move |batch| {

@@ -22,20 +22,18 @@ use crate::{
     wire::Connection,
 };
 
-/// From the start of a process to its answer to `initialize`, unless the configuration says otherwise. A server that
-/// reads a large project first takes tens of seconds on a busy machine.
+/// From the start of a process to its answer to `initialize`, unless configured. A server that reads a large project
+/// first takes tens of seconds on a busy machine.
 const COLD_BUDGET: Duration = Duration::from_secs(120);
-/// How long a process that was started to listen is tried again after it refused a connection.
+/// The pause between two attempts to connect to a process that was started.
 const CONNECT_PAUSE: Duration = Duration::from_millis(20);
 
-/// Starts language servers.
 #[derive(Debug)]
 pub(crate) struct Launcher {
     pub(crate) sites: Sites,
     pub(crate) processes: Processes,
     pub(crate) tasks: Tasks,
     pub(crate) clock: Arc<dyn Clock>,
-    /// Where watches leave their marks.
     pub(crate) scratch: PathBuf,
 }
 
@@ -139,7 +137,7 @@ impl Launcher {
             LaunchSpec::Tcp(address) => {
                 let connected = Connection::tcp(*address, budget).await;
                 let connected = connected
-                    .map_err(|error| Failure::new(format!("nobody answers at {address}: {error}")))?;
+                    .map_err(|error| Failure::new(format!("no server answers at {address}: {error}")))?;
                 Ok((connected, None))
             }
             LaunchSpec::TcpSpawned { command, address } => {
@@ -204,7 +202,7 @@ impl Launcher {
         }
     }
 
-    /// What a server that speaks over a socket prints is not for us, and must not fill its pipe.
+    /// Drains what a server on a socket prints, so that its pipe doesn't fill up.
     fn discard_output(&self, child: &Child) {
         if let Some(mut stdout) = child.stdout() {
             self.tasks.spawn("lsp-discard", async move {
@@ -213,8 +211,7 @@ impl Launcher {
         }
     }
 
-    /// Connects to a process that is about to listen. Nothing tells when it does, so it is tried until it does, until
-    /// the process ends, or until the budget is used up.
+    /// Connects to a process that is about to listen. Retries until it listens or ends, or the budget is used up.
     async fn connect_to_child(
         &self,
         address: std::net::SocketAddr,
@@ -239,7 +236,7 @@ impl Launcher {
         }
     }
 
-    /// `initialize` and `initialized`. Whatever the server sends before its answer is taken.
+    /// `initialize` and `initialized`. What the server sends before its answer is handled.
     async fn shake_hands(
         &self,
         chosen: &Chosen,
@@ -287,19 +284,18 @@ fn handshake_error(error: &RequestError) -> String {
     }
 }
 
-/// A port that is free now. Somebody else may take it first; then the server says so, and the start fails.
+/// A port that is free now. If somebody else takes it first, the start fails.
 fn free_port(ip: std::net::IpAddr) -> std::io::Result<u16> {
     Ok(std::net::TcpListener::bind((ip, 0))?.local_addr()?.port())
 }
 
-/// A process that closed its output is most likely about to end, and how it does is worth knowing.
+/// A process that closed its output is probably about to end; its exit status is worth knowing.
 const END_BY_ITSELF: StopPlan = StopPlan {
     polite: Duration::from_millis(500),
     term: Duration::from_millis(500),
     kill: Duration::from_secs(5),
 };
 
-/// Ends what was started, and says how it ended.
 async fn failure(message: String, child: Option<Child>) -> Failure {
     let Some(child) = child else {
         return Failure::new(message);

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
-/// How many lines are kept: a start-up of the most talkative server that we know, some times over. The oldest go first.
+/// How many lines are kept: several starts of the most verbose server we know. The oldest go first.
 const LINES: usize = 500;
 /// The longest line that is kept; the rest of it is cut off.
 const LINE_LIMIT_BYTES: usize = 2 * 1024;
@@ -12,40 +12,29 @@ const LINE_LIMIT_BYTES: usize = 2 * 1024;
 /// Who said something, and how bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordLevel {
-    /// The server calls it an error.
     Error,
-    /// The server calls it a warning.
     Warning,
-    /// Something that the server wants people to know.
     Info,
-    /// Something that the server notes down.
     Log,
-    /// It came over standard error.
     Stderr,
-    /// Not said by the server: what happened to it.
+    /// Written by the daemon: what happened to the server.
     State,
 }
 
-/// Something that was said.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordLine {
-    /// When.
     pub at: SystemTime,
-    /// By whom, and how bad it is.
     pub level: RecordLevel,
-    /// What.
     pub text: String,
 }
 
-/// The last lines of one server.
 #[derive(Debug, Default)]
 pub(crate) struct Record {
-    /// Guards the lines.
+    /// Guards the lines; held to add or copy them.
     lines: Mutex<VecDeque<RecordLine>>,
 }
 
 impl Record {
-    /// Adds what was said, line by line.
     pub(crate) fn add(&self, level: RecordLevel, text: &str) {
         let at = SystemTime::now();
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
@@ -65,14 +54,13 @@ impl Record {
     }
 }
 
-/// What a process has written to its standard error so far. It goes into the record when the process has ended.
+/// What a process has written to standard error so far. It is recorded when the process has ended.
 pub(crate) fn stderr_lines(tail: &str) -> Vec<RecordLine> {
     let so_far = Record::default();
     so_far.add(RecordLevel::Stderr, tail);
     so_far.lines()
 }
 
-/// A text up to the limit, at the end of a character.
 fn cut(text: &str) -> &str {
     &text[..text.floor_char_boundary(LINE_LIMIT_BYTES)]
 }

@@ -26,14 +26,12 @@ use answers::Answers;
 use state::{MessageEffect, ReportState};
 use watch::{FileChange, PathChange};
 
-/// The result of waiting for diagnostics.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Awaited {
-    /// The server has pushed them.
     Push(Push),
     /// A later version of the document has been sent.
     Superseded,
-    /// The server wants to be asked for them, and said so only now: some register that after the handshake.
+    /// The server wants to be asked for them, and registered that only after the handshake.
     WantsToBeAsked,
 }
 
@@ -43,7 +41,7 @@ pub(crate) struct ServerReports {
     site: Arc<Site>,
     answers: Answers,
     clock: Arc<dyn Clock>,
-    /// Guards what the server has reported; held to read or update it.
+    /// Guards the reports.
     state: Mutex<ReportState>,
     /// Counts the changes of the state.
     changes: Slot<u64>,
@@ -72,18 +70,16 @@ impl ServerReports {
         self.capabilities()
     }
 
-    /// What it offers now.
     pub(crate) fn capabilities(&self) -> Arc<Capabilities> {
         Arc::clone(&self.state().capabilities)
     }
 
-    /// Whether it has read the workspace, according to its own reports.
     pub(crate) fn readiness(&self) -> ReadyState {
         let now = self.clock.now();
         self.state().readiness.state(now)
     }
 
-    /// Waits until it has read the workspace; otherwise returns how far it is.
+    /// Waits until it has read the workspace, or returns how far it is.
     ///
     /// *Cancel safety*: the future may be dropped at any time.
     pub(crate) async fn ready(&self, deadline: &Deadline, scope: &Scope) -> Result<(), ReadyState> {
@@ -94,7 +90,7 @@ impl ServerReports {
         .await
     }
 
-    /// Waits for the diagnostics that it pushes for a version of a document; none if there is a later version.
+    /// Waits for the diagnostics that it pushes for a version of a document; `None` if there is a later version.
     ///
     /// *Cancel safety*: the future may be dropped at any time.
     pub(crate) async fn pushed(
@@ -117,7 +113,6 @@ impl ServerReports {
         .await
     }
 
-    /// Whether it wants to be told about files.
     pub(crate) fn watches(&self) -> bool {
         !self.state().watched.is_empty()
     }
@@ -133,8 +128,7 @@ impl ServerReports {
         current.ok()
     }
 
-    /// Files have changed. Returns the changes that it wants to be told about, as the parameters of the
-    /// notification.
+    /// Filters file changes to those that it registered for, as the parameters of the notification.
     pub(super) fn watched(&self, changes: &[PathChange]) -> Option<Value> {
         let mut state = self.state();
         for change in changes {
@@ -159,7 +153,7 @@ impl ServerReports {
         (!named.is_empty()).then(|| serde_json::json!({ "changes": named }))
     }
 
-    /// The files with the same extension as this one that others have changed, and that it was told about.
+    /// Files with the same extension that have changed and that it was told about.
     pub(crate) fn changed_like(&self, path: &Path) -> Vec<PathBuf> {
         let state = self.state();
         let alike = state.changed.iter();
@@ -169,12 +163,11 @@ impl ServerReports {
             .collect()
     }
 
-    /// A changed file was opened in it.
     pub(crate) fn forget_change(&self, path: &Path) {
         self.state().changed.remove(path);
     }
 
-    /// A message about a document is about to be sent. Earlier pushes for it no longer count.
+    /// A message about a document is about to be sent. Earlier pushes no longer count.
     pub(super) fn document_sent(&self, message: &Outgoing) {
         self.change(|state| match (&message.message, message.version()) {
             (said, Some(version)) => {
@@ -195,7 +188,7 @@ impl ServerReports {
         });
     }
 
-    /// Polls until the check succeeds, the deadline passes or the scope is cancelled. A check that fails tells
+    /// Repeats the check until it succeeds, the deadline passes or the scope is cancelled. A failed check returns
     /// when time alone may change that.
     async fn wait_for<T, E>(
         &self,
@@ -291,7 +284,7 @@ impl Incoming for ServerReports {
                 let refusal = "the daemon changes no files by itself; ask for the edit instead";
                 self.site
                     .record
-                    .add(RecordLevel::State, "an edit that nobody asked for was refused");
+                    .add(RecordLevel::State, "refused an unrequested edit");
                 Ok(serde_json::json!({"applied": false, "failureReason": refusal}))
             }
             _ => self.answers.answer(method, &params),
@@ -307,7 +300,6 @@ fn event_of(change: FileChange) -> FileEvent {
     }
 }
 
-/// Parameters that can't be parsed count as absent.
 fn parse(params: Option<&RawValue>) -> Value {
     params
         .and_then(|params| serde_json::from_str(params.get()).ok())

@@ -19,7 +19,6 @@ use crate::{
     servers::Chosen,
 };
 
-/// One server of one root.
 #[derive(Debug)]
 pub(crate) struct Site {
     pub(crate) key: ServerKey,
@@ -29,21 +28,19 @@ pub(crate) struct Site {
     pub(crate) texts: OpenTexts,
     /// Guards how the next process is started.
     chosen: Mutex<Arc<Chosen>>,
-    /// Guards the sums over the processes that have ended.
+    /// Guards the totals of the processes that have ended.
     past: Mutex<Counters>,
-    /// Guards the way to the process that is up, if one is.
+    /// Guards the link to the running process.
     current: Mutex<WeakServer>,
-    /// Guards how the last process ended that went away by itself.
+    /// Guards how the last process ended that was not stopped by us.
     last_exit: Mutex<Option<process::Exit>>,
 }
 
 impl Site {
-    /// How the next process is started.
     pub(crate) fn chosen(&self) -> Arc<Chosen> {
         Arc::clone(&lock(&self.chosen))
     }
 
-    /// What was done by processes that have ended.
     pub(crate) fn past(&self) -> Counters {
         *lock(&self.past)
     }
@@ -57,7 +54,6 @@ impl Site {
         *lock(&self.current) = server;
     }
 
-    /// How the last process ended that went away by itself.
     pub(crate) fn last_exit(&self) -> Option<process::Exit> {
         *lock(&self.last_exit)
     }
@@ -66,14 +62,12 @@ impl Site {
         *lock(&self.last_exit) = Some(exit);
     }
 
-    /// A process has ended; what it did still counts.
     pub(super) fn add_past(&self, counters: &Counters) {
         let mut past = lock(&self.past);
         *past = past.plus(counters);
     }
 }
 
-/// All sites. Clones are the same.
 #[derive(Clone, Debug)]
 pub(crate) struct Sites {
     shared: Arc<SiteShared>,
@@ -83,7 +77,7 @@ pub(crate) struct Sites {
 struct SiteShared {
     clock: Arc<dyn Clock>,
     documents: DocumentSettings,
-    /// Guards which there are.
+    /// Guards the table; held to look one up.
     sites: Mutex<BTreeMap<ServerKey, Arc<Site>>>,
 }
 
@@ -98,7 +92,7 @@ impl Sites {
         }
     }
 
-    /// The site of a server, which is made if need be. What was chosen now counts from the next process on.
+    /// The site of a server, created if needed. The choice takes effect with the next process.
     pub(crate) fn take_note(&self, chosen: &Arc<Chosen>) -> Arc<Site> {
         let key = ServerKey::new(Arc::clone(&chosen.name), Arc::clone(&chosen.root));
         let mut sites = lock(&self.shared.sites);
@@ -124,12 +118,10 @@ impl Sites {
         site
     }
 
-    /// The site of a server that somebody has used.
     pub(crate) fn find(&self, key: &ServerKey) -> Option<Arc<Site>> {
         lock(&self.shared.sites).get(key).cloned()
     }
 
-    /// Forgets sites that nobody keeps.
     pub(crate) fn retain(&self, is_kept: impl Fn(&ServerKey) -> bool) {
         let forgotten: Vec<Arc<Site>> = {
             let mut sites = lock(&self.shared.sites);
@@ -139,7 +131,6 @@ impl Sites {
         drop(forgotten);
     }
 
-    /// How many there are.
     pub(crate) fn count(&self) -> usize {
         lock(&self.shared.sites).len()
     }

@@ -8,7 +8,6 @@ use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-/// The manifest's file name.
 pub(crate) const NAME: &str = "Cargo.toml";
 /// A longer manifest is not read further. The largest that we know of have a tenth of this.
 const MANIFEST_BYTES: u64 = 1024 * 1024;
@@ -36,7 +35,6 @@ pub(crate) fn workspace_root(upwards: &[&Path]) -> Option<PathBuf> {
     })
 }
 
-/// What decides, out of a manifest.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Manifest {
     has_workspace: bool,
@@ -92,7 +90,6 @@ impl Manifest {
         manifest
     }
 
-    /// Cargo excludes a directory and everything below it.
     fn excludes(&self, directory: &Path, package: &Path) -> bool {
         self.excluded
             .iter()
@@ -113,7 +110,6 @@ fn without_comment(line: &str) -> &str {
     line.trim()
 }
 
-/// The quoted pieces of a value.
 fn strings(value: &str) -> Vec<String> {
     let mut pieces = value.split(['"', '\'']);
     pieces.next();

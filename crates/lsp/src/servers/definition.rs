@@ -11,7 +11,6 @@ use serde_json::Value;
 
 use super::roots::RootRule;
 
-/// Which questions a server answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -37,9 +36,7 @@ pub enum Readiness {
 /// Where a definition comes from. Later ones overrule earlier ones.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Origin {
-    /// It came with us.
     BuiltIn,
-    /// The user's configuration file.
     User(PathBuf),
     /// The repository's `.lsp.json`, which the user has trusted.
     Repository(PathBuf),
@@ -48,16 +45,13 @@ pub enum Origin {
 /// Whether a server is to be used at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Enablement {
-    /// It is used where it is found.
     Enabled,
-    /// A configuration switched it off.
     Disabled,
 }
 
 /// When a server has anything to say about a file of its language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Applies {
-    /// Always.
     Always,
     /// Only if one of its root markers is there, such as `deno.json`.
     WithMarker,
@@ -71,7 +65,6 @@ pub enum Applies {
 pub enum Transport {
     /// The standard streams of a process that we start.
     Stdio,
-    /// A server that somebody else keeps running there.
     Tcp(SocketAddr),
     /// A process that we start and that listens there. With port 0 the starter picks a free port.
     TcpSpawned(SocketAddr),
@@ -80,11 +73,8 @@ pub enum Transport {
 /// Files of one language, as one server sees them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LanguageFiles {
-    /// The language's id in the protocol.
     pub id: Arc<str>,
-    /// Ends of file names, with their dot.
     pub extensions: Vec<String>,
-    /// Whole file names.
     pub names: Vec<String>,
 }
 
@@ -108,9 +98,7 @@ pub const PORT_PLACEHOLDER: &str = "{port}";
 pub struct ServerLimits {
     /// From the start to the answer to `initialize`.
     pub startup: Option<Duration>,
-    /// One request to a warm server.
     pub request: Option<Duration>,
-    /// The polite part of stopping.
     pub shutdown: Option<Duration>,
     /// How long a server that nobody uses is kept.
     pub idle: Option<Duration>,
@@ -122,7 +110,6 @@ pub struct ServerLimits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Adjust {
     Nothing,
-    /// Tell it which TypeScript to run.
     TypeScript,
     /// Tell it where the TypeScript library is, as `typescript.tsdk`.
     TypeScriptLibrary,
@@ -135,21 +122,13 @@ pub(crate) enum Adjust {
 /// One server, after all configuration has been put together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerDefinition {
-    /// Identifies it, with the root.
     pub name: Arc<str>,
-    /// What it serves.
     pub languages: Vec<LanguageFiles>,
-    /// Tried in order.
     pub commands: Vec<CommandLine>,
-    /// How its root is found.
     pub roots: RootRule,
-    /// See [`Role`].
     pub role: Role,
-    /// See [`Applies`].
     pub applies: Applies,
-    /// See [`Readiness`].
     pub readiness: Readiness,
-    /// See [`Transport`].
     pub transport: Transport,
     /// Sent with `initialize`.
     pub initialization_options: Option<Value>,
@@ -157,15 +136,11 @@ pub struct ServerDefinition {
     pub settings: Option<Value>,
     /// Variables that are passed on if the daemon has them.
     pub passed_variables: Vec<String>,
-    /// Variables that are set.
     pub environment: BTreeMap<String, String>,
-    /// See [`ServerLimits`].
     pub limits: ServerLimits,
-    /// See [`Enablement`].
     pub enablement: Enablement,
     /// One line that a person can run to have it.
     pub install: String,
-    /// The last configuration that touched it.
     pub origin: Origin,
     /// Where its command was given. One that was given by hand is preferred to what came with us.
     pub command_origin: Origin,
@@ -209,11 +184,8 @@ fn has_extension(file_name: &str, extension: &str) -> bool {
 /// How to reach a server, with nothing left to find out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LaunchSpec {
-    /// Start it and speak over its standard streams.
     Stdio(CommandSpec),
-    /// Start it, then connect to the address.
     TcpSpawned {
-        /// What to start.
         command: CommandSpec,
         /// Where it listens. With port 0 pick a free one and use [`CommandSpec::with_port`].
         address: SocketAddr,
@@ -222,7 +194,6 @@ pub enum LaunchSpec {
     Tcp(SocketAddr),
 }
 
-/// A process to start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandSpec {
     /// Absolute.
@@ -231,14 +202,12 @@ pub struct CommandSpec {
     pub arguments: Vec<OsString>,
     /// All of it; nothing else is inherited.
     pub environment: BTreeMap<OsString, OsString>,
-    /// The root.
     pub directory: PathBuf,
     /// Directories that must be there before the start; none but the server's own data is ever named.
     pub needed_directories: Vec<PathBuf>,
 }
 
 impl CommandSpec {
-    /// The same command, told a port.
     #[must_use]
     pub fn with_port(mut self, port: u16) -> Self {
         let port = port.to_string();

@@ -19,7 +19,6 @@ const PROXY_ANSWERS_WITHIN: Duration = Duration::from_secs(10);
 /// Whether programs that belong to the workspace may be run. They are code of the repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LocalPrograms {
-    /// The workspace is trusted.
     Use,
     /// It is not: the machine's own programs are used.
     Ignore,
@@ -28,56 +27,39 @@ pub enum LocalPrograms {
 /// The result of looking for a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Detected {
-    /// It can be started.
     Found(FoundProgram),
-    /// It cannot.
     Missing(MissingProgram),
 }
 
-/// A program that is here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundProgram {
     /// Absolute. A link is not followed, since shims go by the name they are called.
     pub program: PathBuf,
-    /// As the definition has them, placeholders included.
     pub arguments: Vec<OsString>,
     /// Known only where it had to be asked for.
     pub version: Option<String>,
-    /// Where it was found.
     pub place: ProgramPlace,
 }
 
-/// Where a program was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProgramPlace {
-    /// In the workspace.
     Workspace,
-    /// On the machine.
     Machine,
 }
 
 /// A program that is not here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MissingProgram {
-    /// One line that a person can run.
     pub install: String,
-    /// What was seen.
     pub why: MissingReason,
 }
 
-/// Why a server cannot be started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MissingReason {
     /// There is no program of any of its names.
-    NotFound {
-        /// The names.
-        programs: Vec<String>,
-    },
+    NotFound { programs: Vec<String> },
     /// The program is rustup's stand-in, and the toolchain lacks the component behind it.
-    ComponentMissing {
-        /// The stand-in.
-        program: PathBuf,
-    },
+    ComponentMissing { program: PathBuf },
     /// The workspace has it, but the workspace is not trusted.
     OnlyInUntrustedWorkspace {
         /// The program that is not run.
@@ -85,16 +67,12 @@ pub enum MissingReason {
     },
 }
 
-/// Where to look.
 #[derive(Clone, Copy, Debug)]
 pub struct Search<'a> {
-    /// The daemon's.
     pub environment: &'a Environment,
-    /// Where the server will run.
     pub root: &'a Path,
     /// Local programs are looked for from the root up to here.
     pub workspace: &'a Path,
-    /// See [`LocalPrograms`].
     pub local: LocalPrograms,
 }
 

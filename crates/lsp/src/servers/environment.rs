@@ -11,7 +11,6 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// Of these variables.
     pub fn new(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
         Self {
             variables: variables.into_iter().collect(),
@@ -37,7 +36,6 @@ impl Environment {
         (!value.is_empty()).then_some(value.as_os_str())
     }
 
-    /// The user's directory.
     pub fn home(&self) -> Option<PathBuf> {
         self.get("HOME").map(PathBuf::from)
     }
@@ -68,7 +66,6 @@ impl Environment {
         .collect()
     }
 
-    /// The named variables that are set.
     pub(crate) fn select<'a>(&self, names: impl Iterator<Item = &'a str>) -> BTreeMap<OsString, OsString> {
         names
             .filter_map(|name| Some((name.into(), self.get(name)?.to_owned())))

@@ -9,7 +9,6 @@ use std::path::Path;
 /// How much of a file is read for its first line.
 const FIRST_LINE_BYTES: usize = 128;
 
-/// One language.
 #[derive(Debug)]
 pub(crate) struct Language {
     pub(crate) id: &'static str,
@@ -164,7 +163,6 @@ const INTERPRETERS: &[(&str, &str)] = &[
     ("Rscript", "r"),
 ];
 
-/// The language of an id.
 pub(crate) fn find(id: &str) -> Option<&'static Language> {
     LANGUAGES.iter().find(|language| language.id == id)
 }

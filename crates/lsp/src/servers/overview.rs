@@ -11,37 +11,26 @@ use super::registry::WorkspaceServers;
 /// Every known server, in order of preference, and what people should see.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Overview {
-    /// In order of preference.
     pub servers: Vec<ServerEntry>,
-    /// See [`ConfigNote`].
     pub notes: Vec<ConfigNote>,
 }
 
-/// One known server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerEntry {
-    /// Its name.
     pub name: Arc<str>,
-    /// See [`Role`].
     pub role: Role,
-    /// Ids of the languages that it serves.
     pub languages: Vec<Arc<str>>,
-    /// The last configuration that touched it.
     pub origin: Origin,
-    /// Whether it can be used.
     pub status: ServerStatus,
 }
 
-/// Whether a server can be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ServerStatus {
-    /// It is here.
     Found(FoundProgram),
     /// It is not.
     Missing(MissingProgram),
     /// Somebody else keeps it running there; whether that is so is seen when it is used.
     Remote(SocketAddr),
-    /// A configuration switched it off.
     Disabled,
 }
 

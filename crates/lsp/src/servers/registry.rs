@@ -30,14 +30,13 @@ pub struct RegistrySettings {
 #[derive(Clone)]
 pub struct Registry {
     settings: Arc<RegistrySettings>,
-    trust: Arc<dyn Trust>,
+    trust: Arc<Trust>,
 }
 
 /// The servers of one workspace, as they were configured at one moment.
 #[derive(Clone, Debug)]
 pub struct WorkspaceServers {
     pub(super) settings: Arc<RegistrySettings>,
-    /// Canonical.
     pub(super) workspace: PathBuf,
     pub(super) definitions: Vec<ServerDefinition>,
     pub(super) prefer: BTreeMap<String, Vec<String>>,
@@ -65,7 +64,7 @@ pub struct WorkspaceError {
 
 impl Registry {
     /// Of what is built in and what the settings name.
-    pub fn new(settings: RegistrySettings, trust: Arc<dyn Trust>) -> Self {
+    pub fn new(settings: RegistrySettings, trust: Arc<Trust>) -> Self {
         Self {
             settings: Arc::new(settings),
             trust,
@@ -87,12 +86,10 @@ impl Registry {
         Self::new(settings, Arc::clone(&self.trust))
     }
 
-    /// The user's directory.
     pub(crate) fn home(&self) -> Option<PathBuf> {
         self.settings.environment.home()
     }
 
-    /// Reads the configuration for a workspace.
     pub fn workspace(&self, workspace: &Path) -> Result<WorkspaceServers, WorkspaceError> {
         let files = self.read(workspace)?;
         let mut notes = Vec::new();
@@ -152,7 +149,7 @@ impl Registry {
         let user = user.map(|path| (path.clone(), config::read_user(path)));
         let (repository_path, repository) = config::read_repository(&workspace);
         let hash = hash_of(&repository_path, &repository);
-        let local = match (&repository, self.trust.is_trusted(&hash)) {
+        let local = match (&repository, (self.trust)(&hash)) {
             (Read::Absent | Read::Content(_), true) => LocalPrograms::Use,
             // A file that cannot be read has no content that anybody could have trusted.
             (Read::Refused(_), _) | (_, false) => LocalPrograms::Ignore,
@@ -173,7 +170,6 @@ impl Registry {
 }
 
 impl WorkspaceServers {
-    /// See [`Fingerprint`].
     pub fn fingerprint(&self) -> Fingerprint {
         self.fingerprint
     }
@@ -183,7 +179,6 @@ impl WorkspaceServers {
         &self.workspace
     }
 
-    /// What people should see about the configuration.
     pub fn notes(&self) -> &[ConfigNote] {
         &self.notes
     }
@@ -193,7 +188,6 @@ impl WorkspaceServers {
         self.local
     }
 
-    /// Every known server, configured ones included.
     pub fn definitions(&self) -> &[ServerDefinition] {
         &self.definitions
     }
@@ -207,7 +201,6 @@ impl std::fmt::Debug for Registry {
     }
 }
 
-/// The command that trusts a workspace as it is now.
 pub(super) fn how_to_trust(workspace: &Path) -> String {
     format!("tidelock lsp trust {}", shell_word(&workspace.to_string_lossy()))
 }

@@ -13,7 +13,6 @@ use super::cargo_manifest;
 /// How a root is found. The steps are tried in order; what they look for is in [`RootStep`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RootRule {
-    /// Tried in order.
     pub steps: Vec<RootStep>,
 }
 
@@ -26,7 +25,6 @@ pub enum RootStep {
     Outermost(Vec<String>),
     /// The Cargo workspace that the nearest manifest belongs to, as Cargo decides it.
     CargoWorkspace,
-    /// A directory that a configuration named.
     Directory(PathBuf),
 }
 
@@ -42,18 +40,13 @@ pub struct Bounds<'a> {
 /// A root, and why it is one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Root {
-    /// Canonical.
     pub path: Arc<Path>,
-    /// What was found.
     pub found_by: FoundBy,
 }
 
-/// What made a directory the root.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FoundBy {
-    /// A marker of this name.
     Marker(String),
-    /// A configuration named the directory.
     Configuration,
     /// There was no marker; this is the top of the repository.
     Repository,
@@ -66,23 +59,14 @@ pub enum FoundBy {
 /// Why no root could be found.
 #[derive(Debug, thiserror::Error)]
 pub enum RootError {
-    /// The path, or the workspace, cannot be read.
     #[error("cannot look at {}", path.display())]
     Unreadable {
-        /// Which one.
         path: PathBuf,
-        /// Why.
         #[source]
         source: io::Error,
     },
-    /// A configuration named a directory that is outside of the workspace.
     #[error("the root {} is outside of the workspace {}", root.display(), workspace.display())]
-    Outside {
-        /// The named directory.
-        root: PathBuf,
-        /// The workspace.
-        workspace: PathBuf,
-    },
+    Outside { root: PathBuf, workspace: PathBuf },
 }
 
 /// Finds the root for a file or a directory. A file that is not there yet counts as if it were.

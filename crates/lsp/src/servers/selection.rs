@@ -20,57 +20,43 @@ use super::languages;
 use super::registry::{WorkspaceServers, how_to_trust};
 use super::roots::{self, Bounds, FoundBy, Root};
 
-/// The servers of a file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Selection {
-    /// Answers everything.
     pub primary: Option<Chosen>,
-    /// Add diagnostics, formatting and code actions.
     pub supplements: Vec<Chosen>,
     /// Servers that would be used and are not here: the primary ones if there is none, and those that somebody
     /// configured by hand.
     pub missing: Vec<MissingServer>,
-    /// What people should see about the configuration.
     pub notes: Vec<ConfigNote>,
 }
 
 /// A server, with everything that is needed to start it for one root.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chosen {
-    /// With the root, the key.
     pub name: Arc<str>,
-    /// Canonical.
     pub root: Arc<Path>,
-    /// See [`Role`].
     pub role: Role,
     /// The file's language, as this server calls it.
     pub language_id: Arc<str>,
-    /// How to reach it.
     pub launch: LaunchSpec,
     /// Sent with `initialize`.
     pub initialization_options: Option<Value>,
     /// Answers `workspace/configuration`, by section.
     pub settings: Option<Value>,
-    /// See [`Readiness`].
     pub readiness: Readiness,
-    /// See [`ServerLimits`].
     pub limits: ServerLimits,
 }
 
 /// A server that is not here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MissingServer {
-    /// Its name.
     pub name: Arc<str>,
-    /// What would have to be done.
     pub program: MissingProgram,
 }
 
-/// A server that could serve the file.
 struct Candidate<'a> {
     definition: &'a ServerDefinition,
     language: Arc<str>,
-    /// The smaller, the better.
     rank: (usize, u8, usize),
 }
 

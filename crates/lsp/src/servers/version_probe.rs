@@ -16,10 +16,8 @@ use super::environment::Environment;
 /// More is not read. It fits into any pipe, so that the child cannot wait for us.
 const OUTPUT_BYTES: u64 = 4096;
 
-/// What came of it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Probed {
-    /// The first line that it wrote.
     Version(String),
     /// It could not be run, did not succeed, or took too long and was killed.
     Failed,

@@ -10,12 +10,10 @@ pub struct ContentChange {
     /// What is replaced; without it, everything.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub range: Option<WireRange>,
-    /// What stands there from now on.
     pub text: String,
 }
 
 impl ContentChange {
-    /// The whole text anew.
     pub fn full(text: &str) -> Self {
         Self {
             range: None,
@@ -68,7 +66,6 @@ fn common_prefix(before: &str, new: &str) -> usize {
     }
 }
 
-/// The same from the end.
 fn common_suffix(before: &str, new: &str) -> usize {
     let same = before
         .bytes()

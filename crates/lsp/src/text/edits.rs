@@ -8,29 +8,16 @@ use super::{LineIndex, PositionEncoding, WireRange};
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TextEdit {
-    /// What is replaced.
     pub range: WireRange,
-    /// What stands there from now on.
     pub new_text: String,
 }
 
-/// Edits that cannot be applied together.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum EditError {
-    /// Two edits want the same piece of text.
     #[error("two edits overlap: {} and {}", show(first), show(second))]
-    Overlap {
-        /// The one that begins earlier.
-        first: WireRange,
-        /// The other.
-        second: WireRange,
-    },
-    /// The range of an edit ends before it begins.
+    Overlap { first: WireRange, second: WireRange },
     #[error("the range of an edit ends before it begins: {}", show(range))]
-    Inverted {
-        /// The range.
-        range: WireRange,
-    },
+    Inverted { range: WireRange },
 }
 
 fn show(range: &WireRange) -> String {

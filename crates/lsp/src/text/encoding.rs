@@ -8,7 +8,6 @@ pub enum PositionEncoding {
     /// 16-bit units; what a server means that says nothing.
     #[default]
     Utf16,
-    /// Characters.
     Utf32,
 }
 
@@ -21,7 +20,6 @@ impl PositionEncoding {
         Self::OFFERED.into_iter().find(|encoding| encoding.name() == name)
     }
 
-    /// Its name on the wire.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Utf8 => "utf-8",

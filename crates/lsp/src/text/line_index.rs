@@ -2,7 +2,9 @@
 
 use std::{ops, sync::Arc};
 
-use super::{Position, PositionEncoding, PositionError, Range, WirePosition, WireRange};
+use protocol::{Position, Range};
+
+use super::{PositionEncoding, PositionError, WirePosition, WireRange};
 
 /// A text that knows its lines. A line ends with `\n`, `\r\n` or `\r`, as the protocol says.
 #[derive(Clone, Debug)]
@@ -13,7 +15,6 @@ pub struct LineIndex {
 }
 
 impl LineIndex {
-    /// Looks for the lines of a text.
     pub fn new(text: impl Into<Arc<str>>) -> Self {
         let text = text.into();
         let bytes = text.as_bytes();
@@ -28,7 +29,6 @@ impl LineIndex {
         Self { text, starts }
     }
 
-    /// The text.
     pub fn text(&self) -> &Arc<str> {
         &self.text
     }
@@ -55,7 +55,6 @@ impl LineIndex {
         Some(start..start + content.len())
     }
 
-    /// The line that an offset lies in, and where that line begins.
     pub(crate) fn line_at(&self, offset: usize) -> (usize, usize) {
         let line = self.starts.partition_point(|start| *start <= offset) - 1;
         (line, self.starts[line])
@@ -121,7 +120,6 @@ impl LineIndex {
         Ok(range.start + PositionEncoding::Utf32.bytes(content, column as usize - 1))
     }
 
-    /// A person's position in a server's words.
     pub fn wire_of(
         &self,
         position: Position,
@@ -130,7 +128,6 @@ impl LineIndex {
         Ok(self.wire_at(self.offset_of(position)?, encoding))
     }
 
-    /// A person's range in a server's words.
     pub fn wire_of_range(
         &self,
         range: Range,
@@ -144,7 +141,6 @@ impl LineIndex {
         Ok(WireRange { start, end })
     }
 
-    /// A range of offsets in people's words.
     pub fn range_at(&self, offsets: &ops::Range<usize>) -> Range {
         Range {
             start: self.position_at(offsets.start),

@@ -10,28 +10,13 @@ use std::{
 pub enum UriError {
     /// A server's text is UTF-8; a path need not be.
     #[error("the path {} is not UTF-8 and cannot be named to a language server", path.display())]
-    NotUtf8 {
-        /// The path.
-        path: PathBuf,
-    },
-    /// A URI has no working directory.
+    NotUtf8 { path: PathBuf },
     #[error("the path {} is not absolute", path.display())]
-    NotAbsolute {
-        /// The path.
-        path: PathBuf,
-    },
-    /// It names something that is not a file of this machine.
+    NotAbsolute { path: PathBuf },
     #[error("`{uri}` does not name a file of this machine")]
-    NotAFile {
-        /// The URI.
-        uri: String,
-    },
-    /// What it encodes is not a path.
+    NotAFile { uri: String },
     #[error("`{uri}` does not encode a path")]
-    BadEncoding {
-        /// The URI.
-        uri: String,
-    },
+    BadEncoding { uri: String },
 }
 
 /// The URI of an absolute path. All but letters, digits, `-._~` and `/` is percent-encoded, the colon included, since

@@ -11,10 +11,8 @@ use tokio::{
 /// How much a connection in memory holds in each direction: as much as a pipe, so that a full one is as near.
 const MEMORY_BYTES: usize = 64 * 1024;
 
-/// Where messages come from.
 pub(crate) type ReadHalf = Box<dyn AsyncRead + Send + Unpin>;
 
-/// Where messages go to.
 pub(crate) type WriteHalf = Box<dyn AsyncWrite + Send + Unpin>;
 
 /// A way to and from a language server. Dropping it closes both directions.
@@ -26,21 +24,14 @@ pub struct Connection {
 /// A server could not be reached over TCP.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// The system refused.
     #[error("cannot connect to {address}")]
     Io {
-        /// The address that was tried.
         address: SocketAddr,
-        /// Why.
         #[source]
         source: io::Error,
     },
-    /// Nobody answered in time.
     #[error("{address} did not answer before the deadline")]
-    Timeout {
-        /// The address that was tried.
-        address: SocketAddr,
-    },
+    Timeout { address: SocketAddr },
 }
 
 impl Connection {

@@ -19,7 +19,6 @@ const START_ROOM: usize = 23 + 20;
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("cannot be written as JSON: {problem}")]
 pub struct EncodeError {
-    /// What the serialiser says.
     pub problem: String,
 }
 
@@ -31,7 +30,6 @@ impl From<serde_json::Error> for EncodeError {
     }
 }
 
-/// A call that has everything but its id.
 #[derive(Debug)]
 pub(crate) struct Unnumbered {
     /// A gap, and the message from the member `method` on.
@@ -71,7 +69,6 @@ impl Unnumbered {
     }
 }
 
-/// A request, ready to be written.
 pub fn encode_request<P: Serialize + ?Sized>(
     id: &MessageId,
     method: &str,
@@ -97,12 +94,10 @@ pub fn encode_request<P: Serialize + ?Sized>(
     }
 }
 
-/// A notification, ready to be written.
 pub fn encode_notification<P: Serialize + ?Sized>(method: &str, params: &P) -> Result<Bytes, EncodeError> {
     Ok(Unnumbered::new(method, params)?.into_notification())
 }
 
-/// An answer, ready to be written.
 pub fn encode_response<R: Serialize + ?Sized>(
     id: &MessageId,
     outcome: Result<&R, &ResponseError>,
@@ -124,7 +119,6 @@ pub fn encode_response<R: Serialize + ?Sized>(
     })
 }
 
-/// Tells a server that nobody waits for this request any more.
 pub(crate) fn encode_cancel(id: i64) -> Bytes {
     let mut buffer = vec![0; HEADER_ROOM];
     let body = format!("{{\"jsonrpc\":\"2.0\",\"method\":\"$/cancelRequest\",\"params\":{{\"id\":{id}}}}}");

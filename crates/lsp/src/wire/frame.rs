@@ -26,7 +26,6 @@ const LEAST_ROOM: usize = 4 * 1024;
 /// What a peer may send at most.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct FrameLimits {
-    /// Header lines of one message.
     pub header_lines: usize,
     /// Bytes of all headers of one message.
     pub header_bytes: usize,
@@ -47,10 +46,8 @@ impl Default for FrameLimits {
     }
 }
 
-/// What stood between two headers.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Frame {
-    /// A whole body.
     Body(Bytes),
     /// A body over the limit, which has been skipped.
     Oversized(Oversized),
@@ -59,7 +56,6 @@ pub enum Frame {
 /// A body that was too long to be kept.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Oversized {
-    /// How long it was.
     pub length: u64,
     /// The request that it answers, if it is an answer and the id stood near one of its ends.
     pub id: Option<MessageId>,

@@ -14,57 +14,25 @@ const EXCERPT_BYTES: usize = 80;
 pub enum FrameError {
     /// A line that is no header: most often a text that was printed where only messages may stand.
     #[error("expected a header, found {line:?}")]
-    NotAHeader {
-        /// The beginning of the line.
-        line: String,
-    },
-    /// A header line that ends in a line feed alone.
+    NotAHeader { line: String },
     #[error("the header line {line:?} does not end in CR LF")]
-    BareLineFeed {
-        /// The beginning of the line.
-        line: String,
-    },
-    /// The headers do not end.
+    BareLineFeed { line: String },
     #[error("the headers of a message exceed {limit} bytes")]
-    HeadersTooLong {
-        /// What is allowed.
-        limit: usize,
-    },
-    /// More header lines than any server needs.
+    HeadersTooLong { limit: usize },
     #[error("a message has more than {limit} header lines")]
-    TooManyHeaders {
-        /// What is allowed.
-        limit: usize,
-    },
-    /// The headers end without a length.
+    TooManyHeaders { limit: usize },
     #[error("a message has no Content-Length")]
     MissingLength,
-    /// Two lengths, whether or not they agree.
     #[error("a message has more than one Content-Length")]
     DuplicateLength,
-    /// Not a number, or a negative one.
     #[error("the Content-Length {value:?} is not a length")]
-    InvalidLength {
-        /// What stands there.
-        value: String,
-    },
-    /// A number that no real message reaches.
-    #[error("the Content-Length {value} is beyond everything up to {limit} that would be skipped")]
-    AbsurdLength {
-        /// What stands there.
-        value: String,
-        /// The largest body that is skipped.
-        limit: u64,
-    },
-    /// A character set that is not UTF-8.
-    #[error("the Content-Type {value:?} names another character set than UTF-8")]
-    WrongCharset {
-        /// What stands there.
-        value: String,
-    },
+    InvalidLength { value: String },
+    #[error("the Content-Length {value} exceeds the limit of {limit}")]
+    AbsurdLength { value: String, limit: u64 },
+    #[error("the Content-Type {value:?} does not say UTF-8")]
+    WrongCharset { value: String },
 }
 
-/// The headers of one message.
 #[derive(Debug, Eq, PartialEq)]
 pub(super) struct Head {
     /// How many bytes the headers take, the empty line included.
@@ -194,7 +162,6 @@ fn is_utf8(value: &[u8]) -> bool {
     })
 }
 
-/// What may stand in the name of a header.
 fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }

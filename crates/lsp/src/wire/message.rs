@@ -19,7 +19,6 @@ pub mod error_code {
     pub const METHOD_NOT_FOUND: i64 = -32601;
     /// The message is no request.
     pub const INVALID_REQUEST: i64 = -32600;
-    /// The receiver failed.
     pub const INTERNAL_ERROR: i64 = -32603;
     /// The server wants to be initialised first.
     pub const SERVER_NOT_INITIALIZED: i64 = -32002;
@@ -37,9 +36,7 @@ pub mod error_code {
 #[derive(Clone, Debug, Eq, Hash, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum MessageId {
-    /// The usual kind.
     Number(i64),
-    /// Allowed as well.
     Text(String),
 }
 
@@ -55,27 +52,19 @@ impl fmt::Display for MessageId {
 /// One message. It borrows from the body that it was read from.
 #[derive(Debug)]
 pub enum Message<'a> {
-    /// Wants an answer.
     Request {
-        /// To be repeated in the answer.
         id: MessageId,
-        /// What is wanted.
         method: Cow<'a, str>,
-        /// With what.
         params: Option<&'a RawValue>,
     },
     /// Wants no answer.
     Notification {
-        /// What happened.
         method: Cow<'a, str>,
-        /// With what.
         params: Option<&'a RawValue>,
     },
-    /// The answer to a request.
     Response {
         /// Which one; `None` if the peer could not read the request.
         id: Option<MessageId>,
-        /// What came out.
         outcome: Result<&'a RawValue, ResponseError>,
     },
 }
@@ -86,9 +75,7 @@ pub enum Message<'a> {
 pub struct ResponseError {
     /// What kind of failure it is; see [`error_code`].
     pub code: i64,
-    /// What happened, in words.
     pub message: String,
-    /// More about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<serde_json::Value>,
 }
@@ -112,36 +99,16 @@ impl ResponseError {
 /// A body that is no message.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum MessageError {
-    /// Broken JSON, or no object.
     #[error("{problem}, in {excerpt:?}")]
-    Json {
-        /// What the parser says.
-        problem: String,
-        /// The beginning of the body.
-        excerpt: String,
-    },
-    /// Several messages at once, which the protocol does not have.
+    Json { problem: String, excerpt: String },
     #[error("the body is a batch")]
     Batch,
-    /// Another protocol.
     #[error("the version of the protocol is {found}, not \"2.0\"")]
-    WrongVersion {
-        /// What stands there.
-        found: String,
-    },
-    /// An id that is neither a whole number nor a string.
+    WrongVersion { found: String },
     #[error("the id {found} is neither a whole number nor a string")]
-    InvalidId {
-        /// What stands there.
-        found: String,
-    },
-    /// A method that is no string.
-    #[error("the method {found} is no string")]
-    InvalidMethod {
-        /// What stands there.
-        found: String,
-    },
-    /// Neither a method nor an id.
+    InvalidId { found: String },
+    #[error("the method {found} is not a string")]
+    InvalidMethod { found: String },
     #[error("the message is neither a request nor an answer")]
     Neither,
 }

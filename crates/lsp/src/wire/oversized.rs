@@ -13,7 +13,6 @@ use super::message::MessageId;
 /// How much of each end is kept: an id is short, and whoever writes it first or last writes little before or after.
 const KEPT_BYTES: usize = 4 * 1024;
 
-/// A body that is being skipped.
 #[derive(Debug)]
 pub(super) struct Skipped {
     length: u64,
@@ -130,7 +129,6 @@ fn first_member(text: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     Some((name, rest[..end].trim_ascii_end(), behind))
 }
 
-/// A string with its quotation marks, and what follows it.
 fn string_at_start(text: &[u8]) -> Option<(&[u8], &[u8])> {
     text.strip_prefix(b"\"")?;
     let mut escaped = false;
@@ -183,7 +181,6 @@ fn last_member(text: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     }
 }
 
-/// Where the string begins that ends a text.
 fn start_of_string(text: &[u8]) -> Option<usize> {
     let inside = text.strip_suffix(b"\"")?;
     let mut at = inside.len();

@@ -3,7 +3,7 @@
 use std::{net::TcpListener, sync::Arc};
 
 use lsp::{
-    AskError, ConfigNote, Outcome, PositionEncoding, QueryError, ReadyState, RequestError, ServerState,
+    AskError, ConfigNote, PositionEncoding, QueryError, QueryResult, ReadyState, RequestError, ServerState,
     WhenIndexing,
 };
 use serde_json::{Value, json};
@@ -80,7 +80,7 @@ async fn diagnostics_are_those_of_the_text_on_disk() {
                 let answered = house.ask(diagnostics(&house.file("a.fault"))).await.unwrap();
                 let places: Vec<(u32, u32)> = found(&answered)
                     .iter()
-                    .map(|found| found.location.range.start)
+                    .map(|found| found.range.start)
                     .map(|start| (start.line, start.column))
                     .collect();
                 let expected: Vec<(u32, u32)> = (1..).take(round % 4).map(|line| (line, 4)).collect();
@@ -258,10 +258,10 @@ async fn people_see_the_same_columns_in_every_encoding() {
         house.hover("a.fault").await.unwrap();
         house.write("a.fault", "é😀😀 ERROR é ü\n");
         let answered = house.ask(diagnostics(&file)).await.unwrap();
-        let range = found(&answered)[0].location.range;
+        let range = found(&answered)[0].range;
         assert_eq!(range.to_string(), "1:5-1:10", "{name}");
         let answered = house.ask(definition(&file, 1, 5)).await.unwrap();
-        let Outcome::Locations(list) = &answered.answer.outcome else {
+        let QueryResult::Locations(list) = &answered.answer.result else {
             panic!("{answered:?}");
         };
         assert_eq!(list.items[0].range.to_string(), "1:5-1:5", "{name}");

@@ -11,12 +11,12 @@ use std::{
 use eventlog::{Log, SqliteOptions};
 use kernel::{Clock, SystemClock};
 use lsp::{
-    Answered, Ask, AskError, At, Detail, Diagnostic, DocumentSettings, Languages, LanguagesOptions,
-    LifecycleSettings, Outcome, Position, Query, QueryLimits, Registry, ServerView, WhenIndexing,
-    WhenStarting,
+    Answered, Ask, AskError, At, Detail, DocumentSettings, Languages, LanguagesOptions, LifecycleSettings,
+    Query, QueryLimits, QueryResult, Registry, ServerView, WhenIndexing, WhenStarting,
 };
 use process::{KeeperProgram, Processes, ProcessesOptions, Tasks};
 use protocol::{BootId, HomeId};
+use protocol::{Diagnostic, Position};
 use serde_json::{Value, json};
 
 use crate::{
@@ -275,15 +275,15 @@ pub(crate) fn generation(answered: &Answered) -> u64 {
 }
 
 pub(crate) fn hover_text(answered: &Answered) -> String {
-    match &answered.answer.outcome {
-        Outcome::Hover(Some(hover)) => hover.text.clone(),
+    match &answered.answer.result {
+        QueryResult::Hover(Some(hover)) => hover.text.clone(),
         other => panic!("{other:?}"),
     }
 }
 
 pub(crate) fn found(answered: &Answered) -> &[Diagnostic] {
-    match &answered.answer.outcome {
-        Outcome::Diagnostics(list) => &list.items,
+    match &answered.answer.result {
+        QueryResult::Diagnostics(list) => &list.items,
         other => panic!("{other:?}"),
     }
 }

@@ -7,10 +7,11 @@ use std::{
 };
 
 use lsp::{
-    Answer, At, CallDirection, Capabilities, Conversation, Declarations, Indentation, LineIndex,
-    OpenDocument, Outcome, Position, PositionEncoding, PositionError, Query, QueryError, QueryLimits, Range,
-    Refusal, Step, Surroundings, Texts, merge_answers,
+    Answer, At, Capabilities, Conversation, Declarations, Indentation, LineIndex, OpenDocument,
+    PositionEncoding, PositionError, Query, QueryError, QueryLimits, QueryResult, Refusal, Step,
+    Surroundings, Texts, merge_answers,
 };
+use protocol::{CallDirection, Position, Range};
 use serde_json::{Value, json, value::RawValue};
 
 pub(crate) const ROOT: &str = "/project";
@@ -124,9 +125,9 @@ impl Ground {
     }
 
     /// Asks something that takes one request.
-    pub(crate) fn ask(&self, query: Query, reply: Value) -> Result<Outcome, QueryError> {
+    pub(crate) fn ask(&self, query: Query, reply: Value) -> Result<QueryResult, QueryError> {
         let (_, answer) = self.talk(query, vec![vec![Ok(reply)]]);
-        answer.map(|answer| answer.outcome)
+        answer.map(|answer| answer.result)
     }
 }
 
@@ -285,7 +286,8 @@ fn nothing_found_is_an_answer_and_an_error_is_none() {
             );
             let null = null.unwrap_or_else(|error| panic!("{query:?}: {error}"));
             // Objects have no empty list; for all others both mean the same.
-            if !matches!(null, Outcome::Hover(_) | Outcome::Signatures(_)) && method != "textDocument/rename"
+            if !matches!(null, QueryResult::Hover(_) | QueryResult::Signatures(_))
+                && method != "textDocument/rename"
             {
                 assert_eq!(null, empty.unwrap(), "{query:?}");
             }
@@ -302,7 +304,7 @@ fn nothing_found_is_an_answer_and_an_error_is_none() {
             let broken_by = match answer {
                 Err(QueryError::Broken { method, .. }) => Some(method),
                 // Nothing in an edit is an edit of nothing.
-                Ok(Outcome::Edit(_)) if broken.is_object() => Some(method),
+                Ok(QueryResult::Edit(_)) if broken.is_object() => Some(method),
                 _ => None,
             };
             assert_eq!(broken_by, Some(method), "{query:?} {broken}: {answer:?}");
@@ -327,7 +329,7 @@ fn what_a_server_does_not_offer_is_not_asked() {
         .unwrap();
     assert_eq!(
         ground.ask(Query::Hover(name()), Value::Null),
-        Ok(Outcome::Hover(None))
+        Ok(QueryResult::Hover(None))
     );
 }
 
@@ -394,45 +396,63 @@ fn an_answer_says_who_gave_it_and_for_which_version() {
 #[test]
 fn answers_of_several_servers_become_one() {
     let ground = Ground::new();
-    let locations = |lines: &[u32]| {
-        let locations: Vec<Value> = lines
+    let diagnostics = |lines: &[u32]| {
+        let items: Vec<Value> = lines
             .iter()
-            .map(|line| json!({ "uri": "file:///project/main.rs", "range": wire_range(*line, 0, 1) }))
+            .map(|line| json!({ "range": wire_range(*line, 0, 1), "message": "odd" }))
             .collect();
-        let replies = vec![vec![Ok(Value::Array(locations))]];
-        ground.talk(Query::Definition(name()), replies).1.unwrap()
+        let report = json!({ "kind": "full", "items": items });
+        let query = Query::Diagnostics { path: main_path() };
+        ground.talk(query, vec![vec![Ok(report)]]).1.unwrap()
     };
-    let hover = |text: Value| ground.talk(Query::Hover(name()), vec![vec![Ok(text)]]).1.unwrap();
     let limits = QueryLimits {
-        locations: 2,
+        diagnostics: 2,
+        code_actions: 2,
         ..QueryLimits::default()
     };
     assert_eq!(merge_answers(Vec::new(), &limits), None);
 
     let merged = merge_answers(
-        vec![locations(&[1]), locations(&[0, 1]), locations(&[2])],
+        vec![diagnostics(&[1]), diagnostics(&[0, 1]), diagnostics(&[2])],
         &limits,
     )
     .unwrap();
     assert_eq!(merged.origins.len(), 3);
-    let Outcome::Locations(list) = merged.outcome else {
+    let QueryResult::Diagnostics(list) = merged.result else {
         panic!("{merged:?}");
     };
-    let lines: Vec<u32> = list
-        .items
-        .iter()
-        .map(|location| location.range.start.line)
-        .collect();
+    let lines: Vec<u32> = list.items.iter().map(|item| item.range.start.line).collect();
     assert_eq!((lines, list.total, list.truncated), (vec![1, 2], 3, true));
 
-    let answers = vec![
-        hover(Value::Null),
-        hover(json!({ "contents": "a" })),
-        hover(json!({ "contents": "b" })),
-    ];
-    let merged = merge_answers(answers, &limits).unwrap();
-    let Outcome::Hover(Some(merged)) = merged.outcome else {
+    let ground = Ground::with(json!({ "diagnosticProvider": null }));
+    let actions = |titles: &[&str]| {
+        let query = Query::CodeActions {
+            path: main_path(),
+            range: range((1, 1), (1, 2)),
+            kinds: Vec::new(),
+        };
+        let actions: Vec<Value> = titles
+            .iter()
+            .map(|title| json!({ "title": title, "command": "do.it" }))
+            .collect();
+        ground.talk(query, vec![vec![Ok(json!(actions))]]).1.unwrap()
+    };
+    let merged = merge_answers(vec![actions(&["a"]), actions(&["b", "c"])], &limits).unwrap();
+    let QueryResult::CodeActions(list) = merged.result else {
         panic!("{merged:?}");
     };
-    assert_eq!(merged.text, "a\n\n---\n\nb");
+    let titles: Vec<&str> = list.items.iter().map(|action| &*action.title).collect();
+    assert_eq!((titles, list.total, list.truncated), (vec!["a", "b"], 3, true));
+
+    let format = |edits: Value| {
+        let query = Query::Format {
+            path: main_path(),
+            range: None,
+            indentation: Indentation::Spaces(4),
+        };
+        ground.talk(query, vec![vec![Ok(edits)]]).1.unwrap()
+    };
+    let edit = format(json!([{ "range": wire_range(0, 0, 1), "newText": "x" }]));
+    let merged = merge_answers(vec![format(json!([])), edit.clone(), format(json!([]))], &limits).unwrap();
+    assert_eq!(merged.result, edit.result);
 }

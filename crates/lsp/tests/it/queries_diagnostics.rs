@@ -3,16 +3,17 @@
 use std::path::Path;
 
 use lsp::{
-    Answer, Diagnostic, Outcome, PushTaken, PushedDiagnostics, Query, QueryError, QueryLimits,
-    answer_from_push, merge_answers,
+    Answer, PushTaken, PushedDiagnostics, Query, QueryError, QueryLimits, QueryResult, answer_from_push,
+    merge_answers,
 };
+use protocol::Diagnostic;
 use serde_json::{Value, json};
 
 use crate::queries::{Ground, main_path, wire_range};
 
 fn diagnostics(answer: &Answer) -> &[Diagnostic] {
-    match &answer.outcome {
-        Outcome::Diagnostics(list) => &list.items,
+    match &answer.result {
+        QueryResult::Diagnostics(list) => &list.items,
         other => panic!("{other:?}"),
     }
 }
@@ -39,13 +40,15 @@ fn a_diagnostic_is_read_whole() {
     let answer = pull(&ground, report).unwrap();
     let position = |column| json!({ "line": 1, "column": column });
     let expected = json!({
-        "standing": "workspace", "path": "main.rs", "range": { "start": position(6), "end": position(10) },
-        "precision": "exact", "excerpt": { "first_line": 1, "lines": ["// 😀 name"] },
-        "severity": "warning", "message": "odd", "code": "42", "code_link": "https://e.test/42", "source": "checker",
-        "tags": ["unnecessary", "deprecated"], "server": "test-server", "version": 7,
+        "path": "main.rs", "range": { "start": position(6), "end": position(10) }, "excerpt": "// 😀 name",
+        "severity": "warning", "message": "odd", "code": "42", "source": "checker",
+        "tags": ["unnecessary", "deprecated"],
         "related": [{
-            "standing": "workspace", "path": "other.rs", "range": { "start": position(4), "end": position(9) },
-            "precision": "exact", "excerpt": { "first_line": 1, "lines": ["fn other() {}"] }, "message": "see here",
+            "location": {
+                "path": "other.rs", "range": { "start": position(4), "end": position(9) },
+                "excerpt": "fn other() {}",
+            },
+            "message": "see here",
         }],
     });
     assert_eq!(serde_json::to_value(&diagnostics(&answer)[0]).unwrap(), expected);
@@ -96,23 +99,10 @@ fn reports_of_related_documents_belong_to_the_answer() {
     let answer = pull(&ground, report).unwrap();
     let read: Vec<_> = diagnostics(&answer)
         .iter()
-        .map(|diagnostic| {
-            (
-                &*diagnostic.location.place.path,
-                &*diagnostic.message,
-                diagnostic.version,
-            )
-        })
+        .map(|diagnostic| (&*diagnostic.path, &*diagnostic.message))
         .collect();
-    assert_eq!(
-        read,
-        [
-            ("main.rs", "a", Some(7)),
-            ("main.rs", "b", Some(7)),
-            ("other.rs", "c", None)
-        ]
-    );
-    let Outcome::Diagnostics(list) = &answer.outcome else {
+    assert_eq!(read, [("main.rs", "a"), ("main.rs", "b"), ("other.rs", "c")]);
+    let QueryResult::Diagnostics(list) = &answer.result else {
         panic!("{answer:?}");
     };
     assert_eq!((list.total, list.truncated), (3, false));
@@ -220,7 +210,7 @@ fn a_push_is_read_like_a_report_and_is_bounded() {
     pushed.pushed(path, Some(7), items);
     let push = pushed.current("test-server", path, 7).unwrap();
     let answer = answer_from_push(&push, &ground.around()).unwrap();
-    let Outcome::Diagnostics(list) = &answer.outcome else {
+    let QueryResult::Diagnostics(list) = &answer.result else {
         panic!("{answer:?}");
     };
     assert_eq!((list.items.len(), list.total, list.truncated), (1000, 2500, true));
@@ -330,18 +320,12 @@ fn typescripts_own_server_is_asked_through_the_one_before_it() {
     let said = serde_json::to_value(diagnostics(&answer)).unwrap();
     let short = |index: usize| {
         let said = &said[index];
-        json!([
-            said["range"],
-            said["severity"],
-            said["code"],
-            said["tags"],
-            said["version"]
-        ])
+        json!([said["range"], said["severity"], said["code"], said["tags"]])
     };
     let range = json!({"start": {"line": 1, "column": 6}, "end": {"line": 1, "column": 10}});
-    assert_eq!(short(0), json!([range, "error", "2345", [], 7]));
-    assert_eq!(short(1), json!([range, "hint", "6133", ["unnecessary"], 7]));
-    assert_eq!(said[0]["related"][0]["path"], "other.rs");
+    assert_eq!(short(0), json!([range, "error", "2345", null]));
+    assert_eq!(short(1), json!([range, "hint", "6133", ["unnecessary"]]));
+    assert_eq!(said[0]["related"][0]["location"]["path"], "other.rs");
     assert_eq!(said[0]["related"].as_array().unwrap().len(), 1);
 
     let failed = Ok(json!({"success": false, "message": "no project"}));
@@ -376,23 +360,13 @@ fn two_servers_say_it_once() {
     let merged = merge_answers(vec![first, second], &QueryLimits::default()).unwrap();
     let read: Vec<_> = diagnostics(&merged)
         .iter()
-        .map(|diagnostic| {
-            (
-                &*diagnostic.message,
-                diagnostic.source.as_deref(),
-                &*diagnostic.server,
-            )
-        })
+        .map(|diagnostic| (&*diagnostic.message, &*diagnostic.source))
         .collect();
     assert_eq!(
         read,
-        [
-            ("same", Some("pyright"), "test-server"),
-            ("style", Some("Ruff"), "ruff"),
-            ("types", Some("pyright"), "test-server"),
-        ]
+        [("same", "pyright"), ("style", "Ruff"), ("types", "pyright"),]
     );
-    let Outcome::Diagnostics(list) = &merged.outcome else {
+    let QueryResult::Diagnostics(list) = &merged.result else {
         panic!("{merged:?}");
     };
     assert_eq!(list.total, 3);

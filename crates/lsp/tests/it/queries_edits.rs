@@ -1,8 +1,8 @@
 //! Edits: what would be done, how people see it, and what is refused.
 
 use lsp::{
-    ActionEffect, CodeAction, Edit, EditError, FileChange, Indentation, Outcome, Query, QueryError,
-    QueryLimits, Refusal,
+    ActionEffect, CodeAction, Edit, EditError, Indentation, Query, QueryError, QueryLimits, QueryResult,
+    Refusal,
 };
 use serde_json::{Value, json};
 
@@ -17,9 +17,9 @@ fn rename() -> Query {
     }
 }
 
-fn edit_of(outcome: Outcome) -> Edit {
-    match outcome {
-        Outcome::Edit(edit) => edit,
+fn edit_of(result: QueryResult) -> Edit {
+    match result {
+        QueryResult::Edit(edit) => edit,
         other => panic!("{other:?}"),
     }
 }
@@ -44,26 +44,18 @@ fn both_forms_of_an_edit_are_read() {
     let document =
         |version: Value| json!({ "textDocument": { "uri": URI, "version": version }, "edits": edits });
     let cases = [
-        (json!({ "changes": { URI: edits } }), json!(null)),
-        (json!({ "documentChanges": [document(json!(7))] }), json!(7)),
-        (json!({ "documentChanges": [document(json!(null))] }), json!(null)),
-        (
-            json!({ "documentChanges": [document(json!(7))], "changes": { URI: [edit(0, 0, 9, "not this")] } }),
-            json!(7),
-        ),
+        json!({ "changes": { URI: edits } }),
+        json!({ "documentChanges": [document(json!(7))] }),
+        json!({ "documentChanges": [document(json!(null))] }),
+        json!({ "documentChanges": [document(json!(7))], "changes": { URI: [edit(0, 0, 9, "not this")] } }),
     ];
-    for (reply, version) in cases {
+    for reply in cases {
         let edit = edit_of(ground.ask(rename(), reply.clone()).unwrap());
-        let FileChange::Edit { after, .. } = &edit.changes[0] else {
-            panic!("{edit:?}");
-        };
-        assert_eq!(&**after, "// 😀 n\nfn main() {}\n");
         let position = |column| json!({ "line": 1, "column": column });
         let range = json!({ "start": position(6), "end": position(10) });
         let expected = json!({
-            "changes": [{
-                "change": "edit", "standing": "workspace", "path": "main.rs", "version": version,
-                "replacements": [{ "range": range, "new_text": "n" }],
+            "files": [{
+                "change": "edit", "path": "main.rs", "edits": [{ "range": range, "new_text": "n" }],
             }],
             "diff": RENAMED,
         });
@@ -100,7 +92,7 @@ fn files_are_made_renamed_and_removed_in_order() {
     ] });
     let edit = edit_of(ground.ask(rename(), reply).unwrap());
     let shown: Vec<Value> = edit
-        .changes
+        .files
         .iter()
         .map(|change| serde_json::to_value(change).unwrap())
         .collect();
@@ -114,20 +106,7 @@ fn files_are_made_renamed_and_removed_in_order() {
             "create", "edit", "rename", "edit", "delete", "rename", "delete", "create", "create"
         ]
     );
-    assert_eq!(
-        shown[2]["to"],
-        json!({ "standing": "workspace", "path": "moved.rs" })
-    );
-    let policies = [
-        &shown[0]["if_exists"],
-        &shown[2]["if_exists"],
-        &shown[7]["if_exists"],
-    ];
-    assert_eq!(policies, ["fail", "overwrite", "ignore"]);
-    assert_eq!(
-        [&shown[4]["if_missing"], &shown[6]["if_missing"]],
-        ["ignore", "fail"]
-    );
+    assert_eq!(shown[2]["new_path"], "moved.rs");
     assert_eq!(
         edit.diff,
         "\
@@ -247,13 +226,7 @@ fn a_formatted_document_is_an_edit_of_it() {
     };
     let formatted = edit_of(ground.ask(query(), json!([edit(0, 6, 10, "n")])).unwrap());
     assert_eq!(formatted.diff, RENAMED);
-    assert!(
-        matches!(
-            &formatted.changes[..],
-            [FileChange::Edit { version: Some(7), .. }]
-        ),
-        "{formatted:?}"
-    );
+    assert_eq!(formatted.files.len(), 1);
 }
 
 #[test]
@@ -266,14 +239,14 @@ fn a_long_difference_is_cut_and_the_edit_is_not() {
             .unwrap(),
     );
     assert_eq!(edit.diff, "--- a/main.rs\n+++ b/…");
-    assert_eq!(edit.changes.len(), 1);
+    assert_eq!(edit.files.len(), 1);
 }
 
 fn actions(kinds: &[&str]) -> Query {
-    let at = |line, column| lsp::Position { line, column };
+    let at = |line, column| protocol::Position { line, column };
     Query::CodeActions {
         path: main_path(),
-        range: lsp::Range {
+        range: protocol::Range {
             start: at(1, 6),
             end: at(1, 10),
         },
@@ -281,9 +254,9 @@ fn actions(kinds: &[&str]) -> Query {
     }
 }
 
-fn effects(outcome: Outcome) -> Vec<(String, String)> {
-    let Outcome::CodeActions(list) = outcome else {
-        panic!("{outcome:?}");
+fn effects(result: QueryResult) -> Vec<(String, String)> {
+    let QueryResult::CodeActions(list) = result else {
+        panic!("{result:?}");
     };
     let effect = |action: CodeAction| match action.effect {
         ActionEffect::Edit { edit } => (action.title, edit.diff),
@@ -328,7 +301,7 @@ fn code_actions_of_every_form() {
         ),
     ];
     assert_eq!(
-        effects(answer.unwrap().outcome),
+        effects(answer.unwrap().result),
         expected.map(|(title, effect)| (title.to_owned(), effect.to_owned()))
     );
 }
@@ -362,7 +335,7 @@ fn code_actions_are_resolved_where_that_is_offered() {
         ("b", "unknown: too late (code -1)"),
     ];
     assert_eq!(
-        effects(answer.unwrap().outcome),
+        effects(answer.unwrap().result),
         expected.map(|(title, effect)| (title.to_owned(), effect.to_owned()))
     );
 }
@@ -379,7 +352,7 @@ fn code_actions_ask_for_diagnostics_where_none_are_pushed() {
         asked[1].1["context"],
         json!({ "diagnostics": [near], "triggerKind": 1 })
     );
-    assert_eq!(effects(answer.unwrap().outcome), []);
+    assert_eq!(effects(answer.unwrap().result), []);
     let (_, answer) = ground.talk(
         actions(&[]),
         vec![vec![Ok(json!({ "kind": "unchanged", "resultId": "1" }))]],

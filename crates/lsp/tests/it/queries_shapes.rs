@@ -1,13 +1,14 @@
 //! Every shape that an answer may have.
 
-use lsp::{CallDirection, Outcome, Query, QueryError, QueryLimits};
+use lsp::{Query, QueryError, QueryLimits, QueryResult};
+use protocol::CallDirection;
 use serde_json::{Value, json};
 
 use crate::queries::{Ground, main_path, name, wire_range};
 
 fn read(ground: &Ground, query: Query, reply: Value) -> Value {
-    let outcome = ground.ask(query, reply).unwrap();
-    serde_json::to_value(outcome).unwrap()["result"].take()
+    let result = ground.ask(query, reply).unwrap();
+    serde_json::to_value(result).unwrap()["result"].take()
 }
 
 fn position(line: u32, column: u32) -> Value {
@@ -20,10 +21,7 @@ fn people(line: u32, start: u32, end: u32) -> Value {
 
 /// The word `name` in the document, as an answer has it.
 fn found_name() -> Value {
-    json!({
-        "standing": "workspace", "path": "main.rs", "range": people(1, 6, 10), "precision": "exact",
-        "excerpt": { "first_line": 1, "lines": ["// 😀 name"] },
-    })
+    json!({ "path": "main.rs", "range": people(1, 6, 10), "excerpt": "// 😀 name" })
 }
 
 fn listed(items: Value) -> Value {
@@ -73,20 +71,19 @@ fn locations_elsewhere_are_marked_and_all_are_sorted() {
         at("file:///project/src/%61.rs", 0),
         at("file:///project/src/a.rs", 1),
     ]);
-    let place = |standing: &str, path: &str, line, text: Option<&str>| {
-        let excerpt = text.map(|text| json!({ "first_line": line, "lines": [text] }));
-        let precision = if text.is_some() { "exact" } else { "approximate" };
-        json!({
-            "standing": standing, "path": path, "range": people(line, 2, 3), "precision": precision,
-            "excerpt": excerpt,
-        })
+    let place = |path: &str, line, text: Option<&str>| {
+        let mut place = json!({ "path": path, "range": people(line, 2, 3) });
+        if let Some(text) = text {
+            place["excerpt"] = json!(text);
+        }
+        place
     };
     let expected = listed(json!([
-        place("workspace", "gone.rs", 1, None),
-        place("workspace", "src/a.rs", 1, Some("ää")),
-        place("workspace", "src/a.rs", 2, Some("öö")),
-        place("outside", "/usr/lib/b.rs", 1, Some("bb")),
-        place("virtual", "jdt://contents/C.class", 5, None),
+        place("gone.rs", 1, None),
+        place("src/a.rs", 1, Some("ää")),
+        place("src/a.rs", 2, Some("öö")),
+        place("/usr/lib/b.rs", 1, Some("bb")),
+        place("jdt://contents/C.class", 5, None),
     ]));
     assert_eq!(read(&ground, Query::Definition(name()), reply), expected);
 }
@@ -161,22 +158,17 @@ fn hovers() {
         .unwrap_err();
     assert_eq!(
         error.to_string(),
-        "test-server gave a broken answer to textDocument/hover: expected a text, found a number at result.contents"
+        "test-server gave an invalid answer to textDocument/hover: expected a text, found a number at result.contents"
     );
 }
 
 #[test]
 fn completions() {
     let ground = Ground::new();
-    let plain = |label: &str| {
-        json!({
-            "label": label, "kind": null, "detail": null, "documentation": null, "insert": label, "format": "plain",
-            "replace": null, "server": "test-server",
-        })
-    };
-    let list = |items: Vec<Value>, completeness: &str| {
+    let plain = |label: &str| json!({ "label": label });
+    let list = |items: Vec<Value>, incomplete: bool| {
         let mut list = listed(json!(items));
-        list["completeness"] = json!(completeness);
+        list["incomplete"] = json!(incomplete);
         list
     };
     let full = json!({
@@ -184,30 +176,20 @@ fn completions() {
         "sortText": "0", "insertTextFormat": 2,
         "textEdit": { "newText": "f($1)", "range": wire_range(0, 6, 10) },
     });
-    let full_read = json!({
-        "label": "f", "kind": "function", "detail": "fn()", "documentation": "doc", "insert": "f($1)",
-        "format": "snippet", "replace": people(1, 6, 10), "server": "test-server",
-    });
+    let full_read = json!({ "label": "f", "kind": "function", "detail": "fn()", "insert_text": "f($1)" });
     let insert_replace = json!({
         "label": "r", "textEdit": { "newText": "r!", "insert": wire_range(0, 6, 7), "replace": wire_range(0, 6, 10) },
     });
-    let mut replaced = plain("r");
-    replaced["insert"] = json!("r!");
-    replaced["replace"] = people(1, 6, 10);
-    let mut defaulted = plain("d");
-    defaulted["insert"] = json!("D");
-    defaulted["format"] = json!("snippet");
-    defaulted["replace"] = people(1, 6, 10);
     let cases = [
-        (json!(null), list(vec![], "complete")),
-        (json!([]), list(vec![], "complete")),
+        (json!(null), list(vec![], false)),
+        (json!([]), list(vec![], false)),
         (
-            json!([{ "label": "b" }, { "label": "a" }, full]),
-            list(vec![full_read, plain("a"), plain("b")], "complete"),
+            json!([{ "label": "b" }, { "label": "a", "insertText": "a" }, full]),
+            list(vec![full_read, plain("a"), plain("b")], false),
         ),
         (
             json!({ "isIncomplete": true, "items": [insert_replace] }),
-            list(vec![replaced], "incomplete"),
+            list(vec![json!({ "label": "r", "insert_text": "r!" })], true),
         ),
         (
             json!({
@@ -218,7 +200,7 @@ fn completions() {
                 },
                 "items": [{ "label": "d", "textEditText": "D" }],
             }),
-            list(vec![defaulted], "complete"),
+            list(vec![json!({ "label": "d", "insert_text": "D" })], false),
         ),
     ];
     for (reply, expected) in cases {
@@ -250,18 +232,12 @@ fn signatures() {
     });
     let expected = json!({
         "signatures": [
-            { "label": "f()", "documentation": null, "parameters": [], "active_parameter": null },
+            { "label": "f()", "parameters": [] },
             {
                 "label": "f(😀: A, b: B)", "documentation": "doc", "active_parameter": 1,
-                "parameters": [
-                    { "label": "😀: A", "documentation": "first" },
-                    { "label": "b: B", "documentation": null },
-                ],
+                "parameters": ["😀: A", "b: B"],
             },
-            {
-                "label": "g(a)", "documentation": null, "active_parameter": 0,
-                "parameters": [{ "label": "a", "documentation": null }],
-            },
+            { "label": "g(a)", "active_parameter": 0, "parameters": ["a"] },
         ],
         "active": 1,
     });
@@ -282,13 +258,17 @@ fn signatures() {
 #[test]
 fn symbols() {
     let ground = Ground::new();
-    let symbol =
-        |name: &str, kind: &str, detail: Option<&str>, container: Option<&str>, depth: Option<u32>| {
-            json!({
-                "name": name, "kind": kind, "detail": detail, "container": container, "depth": depth,
-                "standing": "workspace", "path": "main.rs", "location": found_name(),
-            })
-        };
+    let symbol = |name: &str, kind: &str, detail: Option<&str>, container: Option<&str>, depth: u32| {
+        let mut symbol = json!({
+            "name": name, "kind": kind, "depth": depth, "path": "main.rs", "range": people(1, 6, 10),
+        });
+        for (key, value) in [("detail", detail), ("container", container)] {
+            if let Some(value) = value {
+                symbol[key] = json!(value);
+            }
+        }
+        symbol
+    };
     let nested = json!([{
         "name": "outer", "kind": 5, "range": wire_range(0, 0, 10), "selectionRange": wire_range(0, 6, 10),
         "children": [{
@@ -300,9 +280,9 @@ fn symbols() {
         { "name": "f", "kind": 12, "location": { "uri": URI, "range": wire_range(0, 6, 10) }, "containerName": "m" },
         { "name": "f", "kind": 12, "location": { "uri": URI, "range": wire_range(0, 6, 10) }, "containerName": "m" },
     ]);
-    let outer = symbol("outer", "class", None, None, Some(0));
-    let inner = symbol("inner", "method", Some("d"), Some("outer"), Some(1));
-    let function = symbol("f", "function", None, Some("m"), None);
+    let outer = symbol("outer", "class", None, None, 0);
+    let inner = symbol("inner", "method", Some("d"), Some("outer"), 1);
+    let function = symbol("f", "function", None, Some("m"), 0);
     let query = || Query::DocumentSymbols { path: main_path() };
     assert_eq!(read(&ground, query(), nested), listed(json!([outer, inner])));
     assert_eq!(read(&ground, query(), flat.clone()), listed(json!([function])));
@@ -310,8 +290,7 @@ fn symbols() {
     let workspace = || Query::WorkspaceSymbols { name: "f".into() };
     assert_eq!(read(&ground, workspace(), flat), listed(json!([function])));
     // Some servers know the file and nothing else, and kinds may be newer than we are.
-    let mut nowhere = symbol("g", "other", None, None, None);
-    nowhere["location"] = Value::Null;
+    let nowhere = json!({ "name": "g", "kind": "other", "depth": 0, "path": "main.rs" });
     let reply = json!([{ "name": "g", "kind": 99, "location": { "uri": URI } }]);
     assert_eq!(read(&ground, workspace(), reply), listed(json!([nowhere])));
 }
@@ -341,18 +320,10 @@ fn calls() {
     };
     let target = item("name", URI, wire_range(0, 6, 10));
     let caller = item("caller", "file:///project/lib.rs", wire_range(0, 3, 9));
-    let caller_location = json!({
-        "standing": "workspace", "path": "lib.rs", "range": people(1, 4, 10), "precision": "exact",
-        "excerpt": { "first_line": 1, "lines": ["fn caller() { name() }"] },
-    });
-    let mut site = caller_location.clone();
-    site["range"] = people(1, 15, 19);
-    let call = |name: &str, mut call: Value, site: Value| {
-        call["name"] = json!(name);
-        call["kind"] = json!("function");
-        call["detail"] = Value::Null;
-        call["sites"] = listed(json!([site]));
-        call
+    let call = |calls: Value| {
+        let location =
+            json!({ "path": "lib.rs", "range": people(1, 4, 10), "excerpt": "fn caller() { name() }" });
+        json!({ "name": "caller", "kind": "function", "location": location, "calls": calls })
     };
 
     let directions = [
@@ -361,14 +332,14 @@ fn calls() {
             "callHierarchy/incomingCalls",
             json!([{ "from": caller, "fromRanges": [wire_range(0, 14, 18)] }]),
             // The call stands in the file of the caller.
-            call("caller", caller_location.clone(), site),
+            call(json!([people(1, 15, 19)])),
         ),
         (
             CallDirection::Outgoing,
             "callHierarchy/outgoingCalls",
             json!([{ "to": caller, "fromRanges": [wire_range(0, 6, 10)] }]),
             // The caller is the thing that was asked about.
-            call("caller", caller_location, found_name()),
+            call(json!([people(1, 6, 10)])),
         ),
     ];
     for (direction, method, reply, expected) in directions {
@@ -393,7 +364,7 @@ fn calls() {
         ],
     );
     assert!(
-        matches!(answer.unwrap().outcome, Outcome::Calls(list) if list.items.is_empty()),
+        matches!(answer.unwrap().result, QueryResult::Calls(list) if list.items.is_empty()),
         "nobody calls it"
     );
 }

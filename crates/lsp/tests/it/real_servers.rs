@@ -9,9 +9,8 @@ use std::{
     time::Duration,
 };
 
-use lsp::{
-    Answered, Ask, Declarations, Detail, Diagnostic, Outcome, Query, Registry, RegistrySettings, ServerState,
-};
+use lsp::{Answered, Ask, Declarations, Detail, Query, QueryResult, Registry, RegistrySettings, ServerState};
+use protocol::Diagnostic;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
@@ -262,7 +261,7 @@ impl Real {
                 let said = found(&answered);
                 let complaints = said
                     .iter()
-                    .filter(|said| said.severity == lsp::Severity::Error)
+                    .filter(|said| said.severity == protocol::DiagnosticSeverity::Error)
                     .count();
                 assert_eq!(complaints > 0, is_wrong, "round {round}: {said:?}");
             }
@@ -326,8 +325,8 @@ impl Real {
 }
 
 fn outcome(answered: &Answered) -> String {
-    match &answered.answer.outcome {
-        Outcome::Diagnostics(list) => format!(
+    match &answered.answer.result {
+        QueryResult::Diagnostics(list) => format!(
             "{:?}",
             list.items.iter().map(|item| &item.message).collect::<Vec<_>>()
         ),
@@ -340,15 +339,15 @@ fn shown(place: Place) -> String {
 }
 
 fn places(answered: &Answered) -> BTreeSet<String> {
-    let Outcome::Locations(list) = &answered.answer.outcome else {
+    let QueryResult::Locations(list) = &answered.answer.result else {
         panic!("{answered:?}");
     };
-    let place = |location: &lsp::Location| format!("{}:{}", location.place.path, location.range.start);
+    let place = |location: &protocol::Location| format!("{}:{}", location.path, location.range.start);
     list.items.iter().map(place).collect()
 }
 
 fn is_about(said: &Diagnostic, mistake: &Mistake) -> bool {
-    said.location.range.start.line == mistake.line
+    said.range.start.line == mistake.line
         && match mistake.says {
             Says::Code(code) => said.code.as_deref() == Some(code),
             Says::Message(part) => said.message.contains(part),

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use lsp::{ConfigHash, Environment, Registry, RegistrySettings, Selection, Trust};
+use lsp::{ConfigHash, Environment, Registry, RegistrySettings, Selection};
 use tempfile::TempDir;
 
 /// Holds `workspace`, `home`, `bin` (the `PATH`), `user.json` and `data`.
@@ -76,7 +76,7 @@ impl Tree {
         Environment::new(variables.map(|(name, value)| (OsString::from(name), value.into_os_string())))
     }
 
-    pub(crate) fn registry(&self, trust: impl Trust) -> Registry {
+    pub(crate) fn registry(&self, trust: impl Fn(&ConfigHash) -> bool + Send + Sync + 'static) -> Registry {
         let settings = RegistrySettings {
             environment: self.environment(),
             user_configuration: Some(self.path("user.json")),

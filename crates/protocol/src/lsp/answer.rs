@@ -1,5 +1,7 @@
 //! What language servers answer.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -20,6 +22,18 @@ pub struct Range {
     pub start: Position,
     /// The place behind its end.
     pub end: Position,
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}:{}", self.line, self.column)
+    }
+}
+
+impl fmt::Display for Range {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}-{}", self.start, self.end)
+    }
 }
 
 /// A server that took part in an answer.

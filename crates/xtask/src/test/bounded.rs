@@ -54,7 +54,6 @@ fn wait(child: &mut Child, within: Duration) -> Result<Option<ExitStatus>> {
     }
 }
 
-/// The last lines, and where the others are.
 fn end_of(log: &Path) -> String {
     let text = fs::read(log).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);

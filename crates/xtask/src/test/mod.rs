@@ -23,7 +23,7 @@ use crate::arguments::Selection;
 use crate::workspace::Workspace;
 use counts::Counts;
 use skips::Skips;
-use summary::{Outcome, Row};
+use summary::{Row, StepOutcome};
 
 /// The steps, in the order in which they run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +51,6 @@ impl Step {
         Self::Machines,
     ];
 
-    /// The name on the command line and in the summary.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Tools => "tools",
@@ -108,7 +107,7 @@ pub(crate) fn run(workspace: &Workspace, selection: Selection) -> Result<ExitCod
         if !step.is_wanted(selection) {
             rows.push(Row {
                 step,
-                outcome: Outcome::LeftOut,
+                outcome: StepOutcome::LeftOut,
                 took: None,
             });
             continue;
@@ -116,7 +115,7 @@ pub(crate) fn run(workspace: &Workspace, selection: Selection) -> Result<ExitCod
         if failure.is_some() {
             rows.push(Row {
                 step,
-                outcome: Outcome::NotReached,
+                outcome: StepOutcome::NotReached,
                 took: None,
             });
             continue;
@@ -128,7 +127,7 @@ pub(crate) fn run(workspace: &Workspace, selection: Selection) -> Result<ExitCod
             Err(error) => {
                 println!("error: {error:#}");
                 failure = Some(format!("the step `{}` failed: {error:#}", step.name()));
-                Outcome::Failed
+                StepOutcome::Failed
             }
         };
         let took = step_started.elapsed();

@@ -38,7 +38,6 @@ const TEST_SETTINGS: &[&str] = &[
 /// What is measured is on disk when it is acknowledged, as it is by default.
 const BENCH_SETTINGS: &[&str] = &["listen_addresses="];
 
-/// A running server.
 #[derive(Debug)]
 pub(crate) struct Postgres {
     server: Child,
@@ -46,7 +45,6 @@ pub(crate) struct Postgres {
     directory: PathBuf,
 }
 
-/// A user of this machine.
 #[derive(Debug, PartialEq, Eq)]
 struct Account {
     user: u32,
@@ -72,7 +70,6 @@ pub(super) fn for_tests() -> Option<Postgres> {
     }
 }
 
-/// A server for the benchmark, for which the same holds.
 pub(crate) fn for_bench() -> Option<Postgres> {
     if std::env::var_os(BENCH_URL_VARIABLE).is_some() {
         return None;
@@ -84,12 +81,10 @@ pub(crate) fn for_bench() -> Option<Postgres> {
 }
 
 impl Postgres {
-    /// Tells the benchmark where the server is.
     pub(crate) fn tell_bench(&self, command: &mut Command) {
         command.env(BENCH_URL_VARIABLE, self.url());
     }
 
-    /// Tells a command of tests where the server is.
     pub(super) fn tell(&self, command: &mut Command) {
         command.env(URL_VARIABLE, self.url());
     }
@@ -109,7 +104,6 @@ impl Postgres {
         started.map(|server| Self { server, directory })
     }
 
-    /// How a client reaches it.
     fn url(&self) -> String {
         let host = self.directory.display().to_string().replace('/', "%2F");
         format!("postgres://tidelock@{host}/postgres")
@@ -133,7 +127,6 @@ impl Drop for Postgres {
     }
 }
 
-/// Where Debian keeps the programs, the newest version first.
 pub(super) fn directories() -> Vec<PathBuf> {
     let mut versions: Vec<(u32, PathBuf)> = fs::read_dir(DEBIAN_DIRECTORY)
         .into_iter()
@@ -154,7 +147,6 @@ pub(super) fn directories() -> Vec<PathBuf> {
         .collect()
 }
 
-/// The directory that has both programs that are needed.
 fn programs() -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)

@@ -21,7 +21,6 @@ const INSTALL_WITHIN: Duration = Duration::from_secs(600);
 /// Making an empty environment copies some files.
 const PREPARE_WITHIN: Duration = Duration::from_secs(120);
 
-/// One package.
 #[derive(Debug)]
 struct Package {
     registry: Registry,
@@ -31,7 +30,6 @@ struct Package {
     program: &'static str,
 }
 
-/// Where packages come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Registry {
     Python,
@@ -104,7 +102,6 @@ pub(super) fn install(target_directory: &Path) {
     }
 }
 
-/// Tells a command of tests where the servers are.
 pub(super) fn tell(target_directory: &Path, command: &mut Command) {
     if std::env::var_os(VARIABLE).is_some() {
         return;
@@ -119,7 +116,6 @@ pub(super) fn tell(target_directory: &Path, command: &mut Command) {
 }
 
 impl Registry {
-    /// The program that installs.
     fn tool(self) -> &'static str {
         match self {
             Self::Python => "pip",
@@ -147,7 +143,6 @@ impl Registry {
         target_directory.join("servers").join(name)
     }
 
-    /// Where the programs are.
     fn programs(self, directory: &Path) -> PathBuf {
         match self {
             Self::Python => directory.join("bin"),

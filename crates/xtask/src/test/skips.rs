@@ -14,7 +14,6 @@ use super::Step;
 /// Tells the tests where to report a skip.
 pub(super) const REPORT_VARIABLE: &str = "TIDELOCK_SKIP_REPORT";
 
-/// The report while the run lasts.
 #[derive(Debug)]
 pub(super) struct Skips {
     report: PathBuf,
@@ -56,7 +55,6 @@ impl Skips {
         self.steps.push(format!("step {}: {reason}", step.name()));
     }
 
-    /// Reads the report and removes its file.
     pub(super) fn finish(self) -> Result<Skipped> {
         let text = match fs::read_to_string(&self.report) {
             Ok(text) => text,

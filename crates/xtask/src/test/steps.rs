@@ -10,7 +10,7 @@ use std::process::Command;
 use anyhow::{Result, bail};
 
 use super::counts::{Counts, Runner};
-use super::summary::Outcome;
+use super::summary::StepOutcome;
 use super::{Step, Tally, acp_peer, machines, postgres, servers, skips, tools};
 use crate::arguments::Selection;
 use crate::child::{self, Ended};
@@ -23,7 +23,7 @@ pub(super) fn run(
     workspace: &Workspace,
     selection: Selection,
     tally: &mut Tally,
-) -> Result<Outcome> {
+) -> Result<StepOutcome> {
     let in_root = || {
         let mut command = cargo();
         command.current_dir(&workspace.root);
@@ -54,7 +54,7 @@ pub(super) fn run(
                 tally
                     .skips
                     .step(step, "cargo-deny is not here and could not be installed");
-                return Ok(Outcome::Skipped);
+                return Ok(StepOutcome::Skipped);
             }
             child::run(in_root().args(["deny", "--workspace", "check", "bans", "licenses", "sources"]))?;
         }
@@ -96,7 +96,7 @@ pub(super) fn run(
             )?;
         }
     }
-    Ok(Outcome::Passed)
+    Ok(StepOutcome::Passed)
 }
 
 /// Runs test commands one after the other, all of them, and adds up what their runners say.

@@ -7,7 +7,7 @@ use super::Step;
 use super::skips::Skipped;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum StepOutcome {
     Passed,
     Failed,
     /// It could not run for want of a tool.
@@ -18,7 +18,7 @@ pub(super) enum Outcome {
     NotReached,
 }
 
-impl Outcome {
+impl StepOutcome {
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::Passed => "passed",
@@ -33,7 +33,7 @@ impl Outcome {
 #[derive(Debug)]
 pub(super) struct Row {
     pub(super) step: Step,
-    pub(super) outcome: Outcome,
+    pub(super) outcome: StepOutcome,
     pub(super) took: Option<Duration>,
 }
 
@@ -78,22 +78,22 @@ mod tests {
         let rows = [
             Row {
                 step: Step::Tools,
-                outcome: Outcome::Passed,
+                outcome: StepOutcome::Passed,
                 took: seconds(0),
             },
             Row {
                 step: Step::Deny,
-                outcome: Outcome::LeftOut,
+                outcome: StepOutcome::LeftOut,
                 took: None,
             },
             Row {
                 step: Step::Tests,
-                outcome: Outcome::Failed,
+                outcome: StepOutcome::Failed,
                 took: seconds(75),
             },
             Row {
                 step: Step::Models,
-                outcome: Outcome::NotReached,
+                outcome: StepOutcome::NotReached,
                 took: None,
             },
         ];

@@ -14,7 +14,6 @@ use super::{Step, bounded, postgres};
 use crate::child::{self, Ended};
 use crate::workspace::cargo;
 
-/// A program that a step starts.
 #[derive(Debug)]
 struct Tool {
     /// The program's name, as it is found on the PATH.
@@ -24,12 +23,10 @@ struct Tool {
     source: Source,
 }
 
-/// Where a tool comes from.
 #[derive(Debug)]
 enum Source {
     /// A component of the toolchain, which whoever installed Rust has to choose.
     Component(&'static str),
-    /// A package of Debian.
     Debian(&'static str),
     /// A crate with a binary, in the one version that we have tried.
     Crate {
@@ -41,7 +38,6 @@ enum Source {
     Optional,
     /// Packages of Debian that are tried apart from the others. Where they cannot be had, nothing is missed.
     DebianIfPossible(&'static [&'static str]),
-    /// The same for components of the toolchain.
     ComponentsIfPossible(&'static [&'static str]),
 }
 

@@ -67,7 +67,6 @@ impl Tree {
         self.texts.get(path).map(String::as_str)
     }
 
-    /// The Rust files.
     pub(super) fn sources(&self) -> impl Iterator<Item = (&Path, &Source)> {
         self.sources.iter().map(|(path, source)| (path.as_path(), source))
     }

@@ -30,7 +30,6 @@ const HOSTS: &[&[&str]] = &[
     &["replace", "-with"],
 ];
 
-/// Every line that names such a directory or host.
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let directories: Vec<String> = DIRECTORIES.iter().map(|pieces| pieces.concat()).collect();
     let hosts: Vec<String> = HOSTS.iter().map(|pieces| pieces.concat()).collect();

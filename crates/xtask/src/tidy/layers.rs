@@ -6,14 +6,11 @@
 use super::Finding;
 use crate::workspace::{Origin, Package, Workspace};
 
-/// One crate and what it may be built from.
 #[derive(Debug)]
 pub(super) struct Layer {
     pub(super) name: &'static str,
     pub(super) kind: Kind,
-    /// Crates of ours that it may know.
     knows: &'static [&'static str],
-    /// Crates of others.
     external: External,
 }
 
@@ -186,12 +183,10 @@ const LAYERS: &[Layer] = &[
     },
 ];
 
-/// The row of a crate.
 pub(super) fn find(name: &str) -> Option<&'static Layer> {
     LAYERS.iter().find(|layer| layer.name == name)
 }
 
-/// Holds every crate of the workspace against its row.
 pub(super) fn check(workspace: &Workspace) -> Vec<Finding> {
     let mut findings = Vec::new();
     for package in &workspace.packages {

@@ -8,7 +8,6 @@ use std::path::{Component, Path, PathBuf};
 use super::Finding;
 use super::files::Tree;
 
-/// The links that lead nowhere.
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let pages: BTreeMap<&Path, Page<'_>> = tree
         .texts()
@@ -103,7 +102,6 @@ impl<'a> Page<'a> {
         page
     }
 
-    /// The second heading of a name has a number behind it.
     fn add_anchor(&mut self, anchor: &str) {
         let numbered = (1..).map(|number| format!("{anchor}-{number}"));
         let free = std::iter::once(anchor.to_owned())

@@ -21,7 +21,6 @@ use anyhow::{Result, bail};
 use crate::workspace::Workspace;
 use files::Tree;
 
-/// One place where a rule is broken.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Finding {
     path: PathBuf,
@@ -76,7 +75,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     }
     match findings.len() {
         0 => Ok(()),
-        1 => bail!("tidy found 1 thing to mend"),
-        count => bail!("tidy found {count} things to mend"),
+        1 => bail!("tidy found 1 thing to fix"),
+        count => bail!("tidy found {count} things to fix"),
     }
 }

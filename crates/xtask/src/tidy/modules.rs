@@ -12,16 +12,13 @@ use super::layers::{self, Kind};
 use super::scrub::Source;
 use crate::workspace::{TargetKind, Workspace};
 
-/// What a file is compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Role {
-    /// Tests, tools and build scripts.
     Support,
     /// What people run. A file that serves both is product.
     Product,
 }
 
-/// Every reachable file with its crate and its role.
 #[derive(Debug, Default)]
 pub(super) struct Modules {
     reached: BTreeMap<PathBuf, (String, Role)>,
@@ -47,7 +44,6 @@ pub(super) fn walk(workspace: &Workspace, tree: &Tree) -> Modules {
     modules
 }
 
-/// Where a file looks for its children.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Position {
     /// A root or a `mod.rs`: beside itself.
@@ -157,7 +153,6 @@ struct Declaration {
     only_in_tests: bool,
 }
 
-/// The modules that a file declares and keeps elsewhere.
 fn declarations(source: &Source) -> Vec<Declaration> {
     let mut found = Vec::new();
     let mut path = None;

@@ -10,7 +10,6 @@ use super::files::Tree;
 use super::modules::{Modules, Role};
 use super::scrub::Line;
 
-/// One forbidden thing.
 #[derive(Debug)]
 struct Rule {
     finds: Finds,
@@ -32,7 +31,7 @@ enum Holds {
     Everywhere,
     /// In what people run, but not in the named crate or file.
     InProduct {
-        but_not_in: Place,
+        but_not_in: Area,
     },
     /// In what the daemon does before anything else, while a request waits.
     InDoors,
@@ -46,11 +45,10 @@ const DOORS: [&str; 3] = [
 ];
 
 #[derive(Debug)]
-enum Place {
+enum Area {
     Nowhere,
     Crate(&'static str),
     File(&'static str),
-    /// A directory, and everything below it.
     Directory(&'static str),
 }
 
@@ -71,17 +69,17 @@ const BLOCKS: &str =
     "looks at the file system on a thread of the runtime; use `blocking`, or add `// tidy:` and the reason";
 const EVERYWHERE: Holds = Holds::Everywhere;
 const PRODUCT: Holds = Holds::InProduct {
-    but_not_in: Place::Nowhere,
+    but_not_in: Area::Nowhere,
 };
 const OUTSIDE_KERNEL: Holds = Holds::InProduct {
-    but_not_in: Place::Crate("kernel"),
+    but_not_in: Area::Crate("kernel"),
 };
 const OUTSIDE_TASKS: Holds = Holds::InProduct {
-    but_not_in: Place::File("tasks.rs"),
+    but_not_in: Area::File("tasks.rs"),
 };
 
 const OUTSIDE_MCP: Holds = Holds::InProduct {
-    but_not_in: Place::Directory("mcp"),
+    but_not_in: Area::Directory("mcp"),
 };
 
 const RULES: &[Rule] = &[
@@ -216,10 +214,10 @@ impl Holds {
             }
             Self::InProduct { but_not_in } => {
                 let is_exempt = match but_not_in {
-                    Place::Nowhere => false,
-                    Place::Crate(name) => package == *name,
-                    Place::File(name) => path.file_name().is_some_and(|file| file == *name),
-                    Place::Directory(name) => path
+                    Area::Nowhere => false,
+                    Area::Crate(name) => package == *name,
+                    Area::File(name) => path.file_name().is_some_and(|file| file == *name),
+                    Area::Directory(name) => path
                         .parent()
                         .is_some_and(|parent| parent.components().any(|part| part.as_os_str() == *name)),
                 };

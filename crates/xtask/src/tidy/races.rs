@@ -12,7 +12,6 @@ use super::files::Tree;
 /// The pages whose claims are about tests.
 const PAGES: [&str; 2] = ["docs/races.md", "docs/security.md"];
 
-/// The names that the pages give and nothing has.
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let known = known_tests(tree);
     let pages = PAGES.iter().map(Path::new);
@@ -73,7 +72,6 @@ fn is_about_tests(heading: &str) -> bool {
     heading.contains("test") || heading.contains("shown by")
 }
 
-/// What stands in backticks, and outside of them in quotes.
 fn names_in(cell: &str) -> Vec<&str> {
     let mut names = Vec::new();
     for (index, part) in cell.split('`').enumerate() {

@@ -4,20 +4,17 @@
 //! This is a lexer for exactly that: it knows line and nested block comments, plain and raw strings, and tells a
 //! character from a lifetime. Whatever it blanks becomes spaces, so that columns stay where they were.
 
-/// A source file, line by line.
 #[derive(Debug)]
 pub(super) struct Source {
     lines: Vec<Line>,
 }
 
-/// One line in two readings.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Line {
     /// The code alone: comments are gone and literals are empty.
     pub(super) code: String,
     /// The comment alone, without its slashes.
     pub(super) comment: String,
-    /// As it stands in the file.
     pub(super) raw: String,
     /// Whether it is compiled for tests only.
     pub(super) only_in_tests: bool,
@@ -43,7 +40,6 @@ impl Source {
         Self { lines }
     }
 
-    /// The lines with their numbers, counted from one.
     pub(super) fn lines(&self) -> impl Iterator<Item = (usize, &Line)> {
         self.lines
             .iter()

@@ -13,7 +13,6 @@ const TOO_LONG: usize = 800;
 /// How many of the largest files the report shows.
 const SHOWN: usize = 10;
 
-/// The Rust files by length, the longest first.
 #[derive(Debug)]
 pub(super) struct Report {
     files: Vec<(usize, PathBuf)>,
@@ -29,7 +28,6 @@ impl Report {
         Self { files }
     }
 
-    /// Files that have to be split.
     pub(super) fn findings(&self) -> Vec<Finding> {
         let too_long = self.files.iter().filter(|(length, _)| *length > TOO_LONG);
         too_long

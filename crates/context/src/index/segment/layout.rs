@@ -9,14 +9,10 @@ pub(super) const KEYS_PER_BLOCK: usize = 128;
 /// How long the end is: five numbers and a hash.
 pub(super) const END_BYTES: usize = 5 * 8 + 32;
 
-/// Where a block is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Block {
-    /// Its first key.
     pub(super) first: u64,
-    /// Where its lists begin.
     pub(super) offset: u64,
-    /// How long its lists are.
     pub(super) lists: u32,
     /// How long its keys are, which come after them.
     pub(super) keys: u32,
@@ -43,18 +39,14 @@ impl Block {
     }
 }
 
-/// The end of a segment.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct End {
     /// Where the blocks begin, and so where the outlines end.
     pub(super) blocks_at: u64,
-    /// Where the table of files begins.
     pub(super) files_at: u64,
-    /// How many files there are.
     pub(super) files: u64,
     /// Where the table of blocks begins.
     pub(super) table_at: u64,
-    /// How many blocks there are.
     pub(super) blocks: u64,
 }
 
@@ -94,7 +86,6 @@ impl End {
     }
 }
 
-/// Whether the files of a key are a bit each.
 pub(super) fn is_dense(count: usize, files: usize) -> bool {
     count > 1 && count > files / 8
 }

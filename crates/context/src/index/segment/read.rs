@@ -27,7 +27,6 @@ pub(in crate::index) struct Segment {
     blocks: Vec<Block>,
 }
 
-/// What a key has.
 struct KeyHit {
     count: usize,
     list: List,
@@ -49,7 +48,6 @@ impl Segment {
         Self::open_unchecked(&path, name.to_owned())
     }
 
-    /// Opens a segment that was just written.
     pub(super) fn open_unchecked(path: &Path, name: String) -> io::Result<Self> {
         let file = File::open(path)?;
         let bytes = file.metadata()?.len();
@@ -70,12 +68,10 @@ impl Segment {
         })
     }
 
-    /// The name of its file.
     pub(in crate::index) fn name(&self) -> &str {
         &self.name
     }
 
-    /// How long its file is.
     pub(in crate::index) fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -85,7 +81,6 @@ impl Segment {
         &self.entries
     }
 
-    /// How many files have a key.
     pub(in crate::index) fn count(&self, key: u64) -> io::Result<usize> {
         Ok(self.find(key)?.map_or(0, |found| found.count))
     }
@@ -259,7 +254,6 @@ impl<'segment> KeyCursor<'segment> {
     }
 }
 
-/// Whether a file is as it was written.
 fn check(file: &mut File) -> io::Result<()> {
     let length = file.metadata()?.len();
     let mut left = length

@@ -13,7 +13,6 @@ use crate::index::merge::merge;
 use crate::index::part::{Content, Part};
 use crate::path::TreePath;
 
-/// The keys of files, and their outlines.
 type Files = BTreeMap<String, (BTreeSet<u64>, Vec<u8>)>;
 type Lists = BTreeMap<u64, Vec<u32>>;
 
@@ -63,7 +62,6 @@ fn write(directory: &TempDir, files: &Files) -> Segment {
     writer.finish(directory.path(), &entries).unwrap()
 }
 
-/// Everything that is in a segment.
 fn read(segment: &Segment) -> (Files, Lists) {
     let mut cursor = KeyCursor::new(segment);
     let (mut lists, mut list) = (Lists::new(), Vec::new());

@@ -16,12 +16,10 @@ pub(in crate::index) struct SegmentWriter {
     file: BufWriter<NamedTempFile>,
     hasher: blake3::Hasher,
     at: u64,
-    /// How many files it is of.
     files: usize,
     blocks_at: Option<u64>,
     outlines: Vec<u32>,
     blocks: Vec<Block>,
-    /// The block that is being made.
     block: Block,
     lists: Vec<u8>,
     keys: Vec<u8>,
@@ -30,7 +28,6 @@ pub(in crate::index) struct SegmentWriter {
 }
 
 impl SegmentWriter {
-    /// A segment of so many files, in a directory.
     pub(in crate::index) fn new(directory: &Path, files: usize) -> io::Result<Self> {
         let file = tempfile::Builder::new().prefix("new-").tempfile_in(directory)?;
         let block = Block {
@@ -86,7 +83,6 @@ impl SegmentWriter {
         Ok(())
     }
 
-    /// Writes the tables and the end, and gives the file its name.
     pub(in crate::index) fn finish(mut self, directory: &Path, files: &[FileEntry]) -> io::Result<Segment> {
         assert_eq!(
             (files.len(), self.outlines.len()),

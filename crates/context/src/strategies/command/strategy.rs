@@ -8,7 +8,7 @@ use kernel::{Deadline, Scope};
 use process::Exit;
 
 use super::super::child::{self, Errand, Run, Stopped};
-use super::super::on_disk::not_as_on_disk;
+use super::super::not_as_on_disk;
 use super::wire::{self, Question};
 use crate::executor::on_thread;
 use crate::path::TreePath;
@@ -16,14 +16,13 @@ use crate::ports::ForCommands;
 use crate::settings::CommandSettings;
 use crate::strategy::{Ask, Hit, Strategy, StrategyError, StrategyName};
 
-/// The most bytes of an answer: thousands of places. A command that writes more does not do what it should.
+/// The most bytes of an answer: thousands of locations.
 const OUTPUT_LIMIT_BYTES: usize = 1024 * 1024;
-/// How much of what a command says on its standard error is told with its failure.
+/// How much of a command's standard error is included in its failure.
 const SAID_LIMIT_CHARS: usize = 500;
-/// How long a command is told to take if nobody waits for it to end.
+/// The time limit that a command is given if there is no deadline.
 const ENDLESS_MS: u64 = 60_000;
 
-/// A strategy that is a command.
 #[derive(Debug)]
 pub(in super::super) struct CommandStrategy {
     settings: CommandSettings,
@@ -45,7 +44,7 @@ impl CommandStrategy {
         let Some((program, arguments)) = self.settings.command.split_first() else {
             return Err(StrategyError::Failed("no command is set for it".to_owned()));
         };
-        let Some(root) = ask.ground.root.to_str() else {
+        let Some(root) = ask.searched.root.to_str() else {
             return Err(StrategyError::NotApplicable(
                 "the path of the tree cannot be written as JSON".to_owned(),
             ));
@@ -59,7 +58,7 @@ impl CommandStrategy {
         let errand = Errand {
             program: program.into(),
             arguments: arguments.iter().map(OsString::from).collect(),
-            directory: &ask.ground.root,
+            directory: &ask.searched.root,
             environment: self.commands.environment.clone(),
             owner: self.name().circuit(),
             reason: "asked for context".to_owned(),
@@ -79,14 +78,13 @@ impl Strategy for CommandStrategy {
     }
 
     async fn find(&self, ask: Arc<Ask>, scope: Scope, deadline: Deadline) -> Result<Vec<Hit>, StrategyError> {
-        let changed = not_as_on_disk(&ask.ground, &scope).await?;
+        let changed = not_as_on_disk(&ask.searched, &scope).await?;
         let run = self.ask(&ask, &changed, &scope, &deadline).await?;
         let hits = answer(&run)?;
         on_thread(scope, move |scope| there(hits, &ask, &changed, scope)).await
     }
 }
 
-/// What a command has answered, if it did.
 fn answer(run: &Run) -> Result<Vec<Hit>, StrategyError> {
     let failed = |what: String| {
         let said: Vec<char> = run.said.trim().chars().collect();
@@ -110,8 +108,8 @@ fn answer(run: &Run) -> Result<Vec<Hit>, StrategyError> {
     }
 }
 
-/// Those that are there, in the view that was asked about. Of a file that looks different on disk, where the command has
-/// looked, only the file as a whole counts.
+/// Drops hits that don't exist in the view. If a file differs on disk, where the command looked, its lines are
+/// dropped.
 fn there(hits: Vec<Hit>, ask: &Ask, changed: &[TreePath], scope: &Scope) -> Result<Vec<Hit>, StrategyError> {
     let mut found = Vec::new();
     for mut hit in hits {
@@ -121,7 +119,7 @@ fn there(hits: Vec<Hit>, ask: &Ask, changed: &[TreePath], scope: &Scope) -> Resu
         if found.len() == ask.most_hits {
             break;
         }
-        if ask.ground.view.read(&hit.path).is_err() {
+        if ask.searched.view.read(&hit.path).is_err() {
             continue;
         }
         if changed.binary_search(&hit.path).is_ok() {

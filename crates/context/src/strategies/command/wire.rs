@@ -7,14 +7,13 @@ use crate::lines::Lines;
 use crate::path::TreePath;
 use crate::strategy::{Ask, Hit};
 
-/// The version of the format. It is raised when a command that was right would be wrong.
+/// The version of the format. It changes when existing commands would break.
 const VERSION: u32 = 1;
-/// How many files that look different from those on disk are named. More are a checkout of something else.
+/// How many changed files are listed. More are a checkout of something else.
 const CHANGED_LIMIT: usize = 1000;
 /// The most characters of a reason.
 const WHY_LIMIT_CHARS: usize = 200;
 
-/// A question.
 #[derive(Debug, PartialEq, Serialize)]
 pub(super) struct Question<'a> {
     version: u32,
@@ -44,14 +43,14 @@ impl<'a> Question<'a> {
     }
 }
 
-/// An answer. What else is in it is for later versions.
+/// An answer. Unknown members are ignored.
 #[derive(Debug, Deserialize)]
 struct Answer {
-    hits: Vec<Found>,
+    hits: Vec<WireHit>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Found {
+struct WireHit {
     path: String,
     first_line: Option<u32>,
     last_line: Option<u32>,
@@ -60,7 +59,7 @@ struct Found {
     why: String,
 }
 
-/// Reads an answer, the best first. All of it is right, or none of it is taken.
+/// Reads an answer, best first. It is refused as a whole if any part is invalid.
 pub(super) fn read(output: &[u8]) -> Result<Vec<Hit>, String> {
     let answer: Answer =
         serde_json::from_slice(output).map_err(|error| format!("it did not answer as it should: {error}"))?;
@@ -79,7 +78,7 @@ pub(super) fn read(output: &[u8]) -> Result<Vec<Hit>, String> {
     Ok(hits)
 }
 
-impl Found {
+impl WireHit {
     fn hit(self) -> Result<Hit, String> {
         let lines = match (self.first_line, self.last_line) {
             (None, None) => None,

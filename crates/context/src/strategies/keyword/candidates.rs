@@ -9,20 +9,18 @@ use super::score::rarity;
 use crate::index::FileId;
 use crate::path::TreePath;
 
-/// The most files that are read for a question, the most promising ones. A reader gets a handful of them, and whoever comes
-/// so far behind in the number of rare words does not catch up.
+/// The most files that are read for a question, the most promising ones. Files with fewer rare words don't catch up.
 pub(super) const READ_LIMIT: usize = 256;
-/// Files with something as rare as this are read in any case.
+/// Files with a term as rare as this are always read.
 const RARE_FILES: usize = 64;
 
-/// The files that are worth reading.
 #[derive(Debug, PartialEq)]
 pub(super) struct Candidates {
     /// In the order of their paths.
     pub(super) files: Vec<TreePath>,
-    /// How many files there are to look into altogether.
+    /// How many files there are in total.
     pub(super) of_files: usize,
-    /// For each concept, in how many of all files it is, if that is known without reading.
+    /// For each concept, in how many files it occurs, if that is known without reading.
     pub(super) known: Vec<Option<usize>>,
 }
 
@@ -31,12 +29,10 @@ pub(super) struct Candidates {
 pub(super) struct WantedPath {
     /// In small letters, with `/`.
     pub(super) path: String,
-    /// The line.
     pub(super) line: Option<u32>,
 }
 
 impl WantedPath {
-    /// Whether a path is this one, or ends in it.
     pub(super) fn fits(&self, path: &TreePath) -> bool {
         let (path, wanted) = (path.as_str(), &self.path);
         let Some(begin) = path.len().checked_sub(wanted.len()) else {
@@ -48,7 +44,7 @@ impl WantedPath {
     }
 }
 
-/// The files that may hold something of what is looked for, without those beside the index, of which it knows nothing.
+/// The files that may contain a concept, without those outside the index.
 pub(super) fn candidates(
     index: &impl Postings,
     concepts: &[Concept],
@@ -104,7 +100,6 @@ pub(super) fn candidates(
     Ok(promise.chosen(index, &all, known, beside))
 }
 
-/// The files that may hold a form.
 fn list(index: &impl Postings, form: &Form) -> io::Result<Vec<FileId>> {
     match may_hold(index, &form.text)? {
         Some(files) => Ok(files),
@@ -112,7 +107,6 @@ fn list(index: &impl Postings, form: &Form) -> io::Result<Vec<FileId>> {
     }
 }
 
-/// How much each file promises, by its number.
 struct Promise {
     values: Vec<f64>,
     sure: Vec<FileId>,

@@ -2,9 +2,9 @@
 
 use crate::query::{Query, Term, TermKind, is_stop_word, stem_of, word_runs};
 
-/// The most concepts of a question: one bit of a word each.
+/// The most concepts of a question: one bit of a mask each.
 pub(super) const CONCEPT_LIMIT: usize = 64;
-/// The longest questions whose words may together be one name (`parse config file` for `parse_config_file`).
+/// The most words that may form one name (`parse config file` for `parse_config_file`).
 const NAME_WORDS: usize = 5;
 /// How many words of a longer question are put together into a name.
 const JOINED_WORDS: usize = 2;
@@ -15,7 +15,7 @@ mod weight {
     pub(super) const IDENTIFIER: f64 = 2.0;
     pub(super) const PATH: f64 = 1.0;
     pub(super) const WORD: f64 = 1.0;
-    /// A word of a name: it helps where the name itself is not.
+    /// A word of a name: it helps where the name itself is missing.
     pub(super) const PART: f64 = 0.35;
     /// All words of a short question as one name.
     pub(super) const NAME: f64 = 2.0;
@@ -23,21 +23,18 @@ mod weight {
     pub(super) const JOINED: f64 = 0.8;
 }
 
-/// One thing that is looked for.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Concept {
-    /// For people.
     pub(super) name: String,
     /// Whether it is a reason to look into a file.
     pub(super) role: Role,
     /// How much it counts, before it is known how rare it is.
     pub(super) weight: f64,
-    /// What it may look like.
     pub(super) forms: Vec<Form>,
 }
 
 impl Concept {
-    /// Whether it may look like something that has no trigram.
+    /// Whether one of its forms is too short for a trigram.
     pub(super) fn has_short_form(&self) -> bool {
         self.forms.iter().any(|form| form.text.len() < 3)
     }
@@ -46,36 +43,30 @@ impl Concept {
 /// Whether a concept is a reason to look into a file.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Role {
-    /// It was asked for.
     Main,
-    /// It is a word of a name that was asked for. Whoever asks for a name wants the name; its words are in every file, and
-    /// are a reason only where there is no better one.
+    /// A word of a requested name. Such words are in every file, and are a reason only where there is no better one.
     Part,
 }
 
-/// What a concept may look like.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Form {
-    /// With small letters where ASCII has them. Never empty, and without a line end.
+    /// ASCII letters are in lower case. Never empty, and without a line end.
     pub(super) text: String,
     /// How much of the concept it is, up to 1.
     pub(super) strength: f64,
-    /// Where it has to stand.
     pub(super) fits: Fits,
 }
 
-/// Where a form has to stand.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Fits {
-    /// Anywhere; the better if it is a word.
+    /// Anywhere; it scores better as a whole word.
     Anywhere,
-    /// Where a word begins.
     Beginning,
-    /// It is a word. So are all that are too short to mean something inside of others.
+    /// Only as a whole word, because it is too short to mean anything inside another.
     Word,
 }
 
-/// What is looked for, the most telling first, and words of names last.
+/// The concepts of a question, the most specific first, and words of names last.
 pub(super) fn concepts_of(query: &Query) -> Vec<Concept> {
     let mut concepts = Vec::new();
     for term in &query.terms {
@@ -159,7 +150,6 @@ fn of_term(term: &Term) -> Concept {
     }
 }
 
-/// The ways in which words are written as one name.
 fn names_of(words: &[String]) -> [String; 2] {
     [words.join("_"), words.concat()]
 }

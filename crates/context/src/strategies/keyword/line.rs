@@ -2,7 +2,7 @@
 
 use super::concepts::Fits;
 
-/// How well a match fits. Whatever is `None` is no match at all.
+/// How well a match fits; `None` if it doesn't.
 pub(super) fn fit(line: &[u8], start: usize, end: usize, fits: Fits) -> Option<f64> {
     let begins = is_edge(line, start);
     let ends = is_edge(line, end);
@@ -20,7 +20,7 @@ pub(super) fn fit(line: &[u8], start: usize, end: usize, fits: Fits) -> Option<f
     }
 }
 
-/// How much of the name that a match is part of it makes up, if the name is defined there.
+/// The share of a defined name that a match covers, if a name is defined there.
 pub(super) fn defined_part(line: &[u8], start: usize, end: usize) -> Option<f64> {
     let begin = line[..start]
         .iter()
@@ -48,7 +48,7 @@ pub(super) fn defined_part(line: &[u8], start: usize, end: usize) -> Option<f64>
     Some(part)
 }
 
-/// Whether a word introduces a name. A type does so in some languages, and nobody can know all types.
+/// Whether a keyword introduces a name.
 fn is_definer(word: &[u8]) -> bool {
     matches!(
         word,
@@ -84,7 +84,6 @@ fn is_definer(word: &[u8]) -> bool {
     )
 }
 
-/// Whether a word of a name begins or ends here.
 fn is_edge(line: &[u8], at: usize) -> bool {
     let before = at.checked_sub(1).and_then(|before| line.get(before));
     let (Some(before), Some(after)) = (before, line.get(at)) else {

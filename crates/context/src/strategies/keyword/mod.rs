@@ -26,4 +26,4 @@ mod tests;
 
 pub(super) use place::{Wishes, factor};
 pub(super) use reading::Time;
-pub(crate) use strategy::Keyword;
+pub(super) use strategy::look;

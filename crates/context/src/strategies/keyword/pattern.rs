@@ -16,14 +16,13 @@ use super::line::{defined_part, fit};
 use crate::path::TreePath;
 use crate::strategy::StrategyError;
 
-/// The most marks of one concept that are kept of one file. Where there are more, one more says nothing.
+/// The most marks of one concept in one file. Further ones add nothing.
 const MARKS_OF_CONCEPT: usize = 512;
-/// The shortest form that lines are found by, unless there are only shorter ones: as in the index.
+/// The shortest form that lines are searched for, unless all are shorter: as in the index.
 const SHORTEST_ROOT: usize = 3;
-/// How much a word in the path counts beside one in the name of the file.
+/// The weight of a word in the path, relative to one in the file name.
 const DIRECTORY_PART: f64 = 0.4;
 
-/// All that is looked for.
 #[derive(Debug)]
 pub(super) struct Pattern {
     lines: RegexMatcher,
@@ -39,16 +38,13 @@ struct Target {
     fits: Fits,
 }
 
-/// A concept in a line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Mark {
-    /// The line, from 1.
     pub(super) line: u32,
-    /// The place of the concept.
     pub(super) concept: u8,
     /// How well it fits, up to 1.
     pub(super) strength: f32,
-    /// How much of a name that is defined here it makes up; 0 if none is.
+    /// The share of a defined name that it covers; 0 if no name is defined here.
     pub(super) defined: f32,
 }
 
@@ -57,7 +53,6 @@ pub(super) struct Mark {
 pub(super) struct Mask(pub(super) u64);
 
 impl Mask {
-    /// Whether a concept is among them.
     pub(super) fn has(self, concept: usize) -> bool {
         self.0 >> concept & 1 == 1
     }
@@ -72,14 +67,12 @@ impl Mask {
         })
     }
 
-    /// Adds a concept.
     pub(super) fn set(&mut self, concept: usize) {
         self.0 |= 1 << concept;
     }
 }
 
 impl Pattern {
-    /// The pattern of these concepts, of which there is at least one.
     pub(super) fn new(concepts: &[Concept]) -> Result<Self, StrategyError> {
         let mut texts = Vec::new();
         let mut targets = Vec::new();
@@ -147,12 +140,11 @@ impl Pattern {
         Ok(marks)
     }
 
-    /// Whether something may be in a text. It is much faster than to say what.
+    /// Whether a text may contain a match. Much faster than finding the matches.
     pub(super) fn may_be_in(&self, text: &[u8]) -> bool {
         self.lines.is_match(text).unwrap_or(true)
     }
 
-    /// Which concepts are in a text.
     pub(super) fn mask(&self, searcher: &mut Searcher, text: &[u8]) -> io::Result<Mask> {
         let mut mask = Mask::default();
         let all = self.targets.iter().fold(Mask::default(), |mut all, target| {
@@ -167,7 +159,6 @@ impl Pattern {
         Ok(mask)
     }
 
-    /// How well each concept fits a path, and which do.
     pub(super) fn in_path(&self, path: &TreePath) -> (Mask, [f64; CONCEPT_LIMIT]) {
         let mut fits = [0.0; CONCEPT_LIMIT];
         if !self.forms.is_match(path.as_str()) {
@@ -217,7 +208,7 @@ struct InLine {
     best: [(f64, f64); CONCEPT_LIMIT],
 }
 
-/// The texts by which all others are found, too: those that have no other one inside of them.
+/// The forms that contain no other form: searching for them finds all others.
 fn roots<'a>(texts: &[&'a str]) -> Vec<&'a str> {
     let mut long: Vec<&str> = texts.to_vec();
     if texts.iter().any(|text| text.len() >= SHORTEST_ROOT) {

@@ -3,10 +3,10 @@
 use crate::path::TreePath;
 use crate::query::Query;
 
-/// How much tests count, if nobody asks for them.
+/// The weight of tests, unless the question asks for them.
 const TEST_FACTOR: f64 = 0.65;
 
-/// What somebody asks for expressly, and so does not count less.
+/// What a question asks for explicitly, so that its weight isn't reduced.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(in crate::strategies) struct Wishes {
     tests: bool,
@@ -15,7 +15,6 @@ pub(in crate::strategies) struct Wishes {
 }
 
 impl Wishes {
-    /// What a question asks for.
     pub(in crate::strategies) fn of(query: &Query) -> Self {
         let mut wishes = Self::default();
         for part in query.terms.iter().flat_map(|term| &term.parts) {
@@ -34,13 +33,13 @@ impl Wishes {
         wishes
     }
 
-    /// How much what is part of a test counts, in a file that is not for tests alone.
+    /// The weight of test code inside other files.
     pub(in crate::strategies) fn of_test(self) -> f64 {
         if self.tests { 1.0 } else { TEST_FACTOR }
     }
 }
 
-/// How much what is found in a file counts, from its path alone.
+/// The weight of a file, by its path.
 pub(in crate::strategies) fn factor(path: &TreePath, wishes: Wishes) -> f64 {
     let small = path.as_str().to_ascii_lowercase();
     let (directories, name) = small.rsplit_once('/').unwrap_or(("", &small));

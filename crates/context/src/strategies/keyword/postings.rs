@@ -5,18 +5,14 @@ use std::io;
 use crate::index::{FileId, Key, Snapshot};
 use crate::path::TreePath;
 
-/// What is needed of an index.
-pub(super) trait Postings {
+pub(in crate::strategies) trait Postings {
     /// All files that it knows, in order.
     fn all(&self) -> Vec<FileId>;
 
-    /// The number of a file.
     fn number(&self, path: &TreePath) -> Option<FileId>;
 
-    /// Where a file is.
     fn place(&self, file: FileId) -> Option<&TreePath>;
 
-    /// How many files have a key, or a little more.
     fn count(&self, key: Key) -> io::Result<usize>;
 
     /// Which files have a key, in order.
@@ -45,10 +41,10 @@ impl Postings for Snapshot {
     }
 }
 
-/// When so few are left, looking into them is faster than asking the index for one more list.
+/// With so few files left, reading them is faster than another index lookup.
 const FEW_FILES: usize = 8;
 
-/// Which files may hold a text: all that do, and some that do not. Nothing is known of a text that is too short.
+/// The files that may contain a text: a superset. `None` if the text is too short for the index.
 pub(super) fn may_hold(index: &impl Postings, text: &str) -> io::Result<Option<Vec<FileId>>> {
     let mut keys: Vec<Key> = Vec::new();
     for three in text.as_bytes().windows(3) {
@@ -78,7 +74,7 @@ pub(super) fn may_hold(index: &impl Postings, text: &str) -> io::Result<Option<V
     Ok(left)
 }
 
-/// Which files define or mention a name, or define one with this word in it: all that is known of one that is too short.
+/// The files that define or mention a name, or define one with this word in it.
 pub(super) fn may_name(index: &impl Postings, text: &str) -> io::Result<Vec<FileId>> {
     let mut files = Vec::new();
     for key in [Key::defined(text), Key::mentioned(text), Key::part(text)] {

@@ -8,26 +8,34 @@ use super::pattern::{Mark, Pattern};
 use crate::path::TreePath;
 use crate::view::{View, text_of};
 
-/// The most threads that read for one question. Questions come together, and the files are mostly in memory.
+/// The most threads that read for one question.
 const THREADS: usize = 4;
 /// So many files are worth a thread.
 const FILES_OF_THREAD: usize = 24;
 
-/// How much time there is.
-#[derive(Clone, Debug)]
-pub(in crate::strategies) struct Time {
-    deadline: Deadline,
+/// How long a search may go on: from now until the deadline, unless its scope is cancelled.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::strategies) struct Time<'a> {
+    pub(in crate::strategies) scope: &'a Scope,
+    deadline: &'a Deadline,
     whole: Option<Duration>,
 }
 
-impl Time {
-    /// From now until the deadline.
-    pub(in crate::strategies) fn until(deadline: Deadline) -> Self {
+impl<'a> Time<'a> {
+    pub(in crate::strategies) fn new(scope: &'a Scope, deadline: &'a Deadline) -> Self {
         let whole = deadline.remaining();
-        Self { deadline, whole }
+        Self {
+            scope,
+            deadline,
+            whole,
+        }
     }
 
-    /// Whether so much of it, in hundredths, has gone by.
+    /// Whether the search has to stop: it was cancelled, or so much of its time is over.
+    pub(in crate::strategies) fn is_over(&self, percent: u32) -> bool {
+        self.scope.is_cancelled() || self.is_used(percent)
+    }
+
     pub(in crate::strategies) fn is_used(&self, percent: u32) -> bool {
         match (self.whole, self.deadline.remaining()) {
             (Some(whole), Some(left)) => left * 100 <= whole * 100u32.saturating_sub(percent),
@@ -36,30 +44,26 @@ impl Time {
     }
 }
 
-/// How much of the time, in hundredths, may go by before no more files are read.
+/// The percentage of the time after which no more files are read.
 const READ_PERCENT: u32 = 95;
 
-/// A file in which something was looked for.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ReadFile {
-    /// Where it is.
     pub(super) path: TreePath,
-    /// How long it is.
     pub(super) bytes: usize,
-    /// How many lines it has.
     pub(super) lines: u32,
     /// What was found, in the order of the lines.
     pub(super) marks: Vec<Mark>,
 }
 
-/// Reads files, as far as there is time for it. Files without a text are left out, and those that `may_matter` says no of: to
-/// see that nothing is there is much faster than to find everything. In the order of the paths.
+/// Reads files while there is time, sorted by path. Files without text are skipped, and those that `may_matter`
+/// rejects: a quick check is much faster than finding all matches.
 pub(super) fn read_all(
     view: &dyn View,
     pattern: &Pattern,
     files: &[TreePath],
     may_matter: &(dyn Fn(&TreePath, &[u8]) -> bool + Sync),
-    (scope, time): (&Scope, &Time),
+    time: Time<'_>,
 ) -> Vec<ReadFile> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = (files.len() / FILES_OF_THREAD + 1).min(cores).min(THREADS);
@@ -67,7 +71,7 @@ pub(super) fn read_all(
         let (mut searcher, mut bytes) = (Pattern::searcher(), Vec::new());
         let mut read = Vec::new();
         for path in files.iter().skip(first).step_by(threads) {
-            if scope.is_cancelled() || time.is_used(READ_PERCENT) {
+            if time.is_over(READ_PERCENT) {
                 break;
             }
             if view.read_into(path, &mut bytes).is_err() || !may_matter(path, &bytes) {

@@ -5,52 +5,48 @@ use super::pattern::{Mark, Mask};
 use super::reading::ReadFile;
 use crate::lines::Lines;
 
-/// How soon one more match stops to count, and how much a long file counts less: those of the textbooks, but for the
-/// length, which says less in code.
+/// The parameters of BM25: the usual ones, except for the length, which says less in code.
 const SATURATION: f64 = 1.2;
 const LENGTH_PART: f64 = 0.4;
-/// A file of this size is neither long nor short.
+/// The typical size of a file.
 const USUAL_BYTES: f64 = 8192.0;
-/// Matches within so many lines stand together.
+/// Matches within so many lines belong together.
 const WINDOW_LINES: u32 = 12;
 /// The most places of one file.
 const PLACES: usize = 3;
-/// A further place has to be as good as this part of the best one.
+/// A further location needs this fraction of the best score.
 const FURTHER_PART: f64 = 0.5;
 
-/// How much each thing that speaks for a file counts.
+/// The weights of what makes up the score of a file.
 mod share {
     /// How often the words are there.
     pub(super) const OFTEN: f64 = 0.5;
     /// How many of them stand together.
     pub(super) const TOGETHER: f64 = 1.3;
-    /// How much of a name that is defined there they are.
+    /// The share of a defined name that they cover.
     pub(super) const DEFINED: f64 = 0.8;
     /// How well they fit the path.
     pub(super) const PATH: f64 = 0.7;
 }
 
-/// How well a file fits.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct FileScore {
-    /// The larger the better.
     pub(super) score: f64,
-    /// Which concepts are in it.
     pub(super) mask: Mask,
-    /// The concept that makes up most of a name that is defined there.
+    /// The concept that covers most of a defined name.
     pub(super) defines: Option<usize>,
-    /// The best places in it, the best first, with their part of the score, up to 1.
+    /// Its best locations, best first, with their share of the score, up to 1.
     pub(super) places: Vec<(Lines, f64)>,
 }
 
-/// How much it says that a file holds something, if so many of all files do.
+/// The inverse document frequency of a term in `files` of all files.
 pub(super) fn rarity(of_files: usize, files: usize) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "files are counted in millions at most")]
     let (all, some) = (of_files.max(files) as f64, files as f64);
     (1.0 + (all - some + 0.5) / (some + 0.5)).ln()
 }
 
-/// How well a file fits, with what each concept is worth and how well it fits the path.
+/// Scores a file, with the worth of each concept and how well it fits the path.
 pub(super) fn score(file: &ReadFile, worth: &[f64], in_path: &[f64; CONCEPT_LIMIT]) -> FileScore {
     let mut often = [0.0_f64; CONCEPT_LIMIT];
     let mut defined = [0.0_f64; CONCEPT_LIMIT];
@@ -89,7 +85,7 @@ pub(super) fn score(file: &ReadFile, worth: &[f64], in_path: &[f64; CONCEPT_LIMI
     }
 }
 
-/// The places where most of what is looked for stands together, the best first.
+/// The locations with most concepts close together, best first.
 fn places(marks: &[Mark], worth: &[f64]) -> Vec<(Lines, f64)> {
     let mut windows = Vec::new();
     let mut begin = 0;
@@ -117,7 +113,6 @@ fn places(marks: &[Mark], worth: &[f64]) -> Vec<(Lines, f64)> {
     chosen
 }
 
-/// What stands in some lines, and how much it is worth together.
 fn value(marks: &[Mark], worth: &[f64]) -> Option<(Lines, f64)> {
     let mut best = [0.0_f64; CONCEPT_LIMIT];
     for mark in marks {

@@ -1,8 +1,5 @@
 //! The steps of the strategy, in their order.
 
-use std::sync::Arc;
-
-use async_trait::async_trait;
 use kernel::{Deadline, Scope};
 
 use super::candidates::{Candidates, WantedPath, candidates};
@@ -14,41 +11,22 @@ use super::reading::{ReadFile, Time, read_all};
 use super::score::{FileScore, rarity, score};
 use super::walk::walk;
 use crate::answer::Depth;
-use crate::executor::on_thread;
 use crate::lines::Lines;
 use crate::path::TreePath;
 use crate::query::{Query, TermKind};
-use crate::strategy::{Ask, Hit, Strategy, StrategyError, StrategyName};
+use crate::strategy::{Ask, Hit, StrategyError};
 
-/// How much it counts that a file was named by its path.
+/// The bonus of a file that the question names.
 const NAMED_BONUS: f64 = 40.0;
-/// How many lines around one that was named are meant.
+/// How many lines around a named one are shown.
 const AROUND_LINES: u32 = 10;
-/// How much less each further place of the same file counts.
+/// The factor for each further location in the same file.
 const FURTHER_PLACE: f64 = 0.75;
 /// The most concepts that are named in a reason.
 const NAMED_CONCEPTS: usize = 4;
 
-/// Finds the words and names of a question where they stand.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Keyword;
-
-#[async_trait]
-impl Strategy for Keyword {
-    fn name(&self) -> StrategyName {
-        StrategyName::new("keyword")
-    }
-
-    async fn find(&self, ask: Arc<Ask>, scope: Scope, deadline: Deadline) -> Result<Vec<Hit>, StrategyError> {
-        on_thread(scope, move |scope| {
-            look(&ask, ask.ground.index.as_deref(), scope, deadline)
-        })
-        .await
-    }
-}
-
-/// Looks, with what is known of the tree if something is. It blocks.
-pub(super) fn look(
+/// Searches, with the index if there is one. It blocks.
+pub(in crate::strategies) fn look(
     ask: &Ask,
     index: Option<&impl Postings>,
     scope: &Scope,
@@ -64,8 +42,7 @@ pub(super) fn look(
         ask,
         wanted: wanted_paths(&ask.query),
         pattern: Pattern::new(&concepts)?,
-        scope,
-        time: Time::until(deadline),
+        time: Time::new(scope, &deadline),
     };
     let main = concepts
         .iter()
@@ -99,39 +76,36 @@ pub(super) fn look(
     Ok(hits)
 }
 
-/// A search for the concepts of a question.
 struct Search<'a> {
     ask: &'a Ask,
     wanted: Vec<WantedPath>,
-    /// All concepts, also those that are no reason to look into a file.
+    /// All concepts, including those that are no reason to read a file.
     pattern: Pattern,
-    scope: &'a Scope,
-    time: Time,
+    time: Time<'a>,
 }
 
-/// What was found and read.
 struct Looked {
     found: Candidates,
     read: Vec<ReadFile>,
 }
 
 impl Search<'_> {
-    /// Reads the files that some of the concepts are a reason for. They are the first ones of the pattern.
+    /// Reads the files that match some of the concepts, which are the first ones of the pattern.
     fn by(&self, index: Option<&impl Postings>, concepts: &[Concept]) -> Result<Looked, StrategyError> {
-        let ground = &self.ask.ground;
-        let time = (self.scope, &self.time);
+        let searched = &self.ask.searched;
+        let time = self.time;
         let reasons = Pattern::new(concepts)?;
         let found = match index {
-            Some(index) => candidates(index, concepts, &reasons, &self.wanted, &ground.beside_index),
-            None => walk(&*ground.view, concepts, &reasons, &self.wanted, time),
+            Some(index) => candidates(index, concepts, &reasons, &self.wanted, &searched.beside_index),
+            None => walk(&*searched.view, concepts, &reasons, &self.wanted, time),
         };
         let found = found.map_err(|error| StrategyError::Failed(error.to_string()))?;
         let is_named = |path: &TreePath| {
             reasons.in_path(path).0 != Mask::default() || self.wanted.iter().any(|wanted| wanted.fits(path))
         };
         let may_matter = |path: &TreePath, bytes: &[u8]| reasons.may_be_in(bytes) || is_named(path);
-        let mut read = read_all(&*ground.view, &self.pattern, &found.files, &may_matter, time);
-        if self.scope.is_cancelled() {
+        let mut read = read_all(&*searched.view, &self.pattern, &found.files, &may_matter, time);
+        if time.scope.is_cancelled() {
             return Err(StrategyError::Cancelled);
         }
         let is_reason = |file: &ReadFile| {
@@ -146,7 +120,6 @@ impl Search<'_> {
     }
 }
 
-/// The paths that a question names.
 fn wanted_paths(query: &Query) -> Vec<WantedPath> {
     let paths = query.terms.iter().filter(|term| term.kind == TermKind::Path);
     let wanted = paths.map(|term| {
@@ -159,7 +132,7 @@ fn wanted_paths(query: &Query) -> Vec<WantedPath> {
     wanted.collect()
 }
 
-/// What each concept is worth: the rarer it is, the more.
+/// The weight of each concept: the rarer, the higher.
 fn worth(concepts: &[Concept], found: &Candidates, read: &[ReadFile]) -> Vec<f64> {
     let mut counts = vec![0; concepts.len()];
     for file in read {
@@ -182,7 +155,6 @@ fn worth(concepts: &[Concept], found: &Candidates, read: &[ReadFile]) -> Vec<f64
         .collect()
 }
 
-/// What files are ranked by.
 struct Ranking {
     concepts: Vec<Concept>,
     worth: Vec<f64>,
@@ -192,7 +164,6 @@ struct Ranking {
 }
 
 impl Ranking {
-    /// The best places of a file.
     fn hits(&self, file: &ReadFile) -> Vec<Hit> {
         let (in_path, fits) = self.pattern.in_path(&file.path);
         let found = score(file, &self.worth, &fits);
@@ -244,7 +215,6 @@ impl Ranking {
     }
 }
 
-/// A file that the question names by its path.
 fn named(file: &ReadFile, wanted: &WantedPath, score: f64) -> Hit {
     let lines = wanted.line.filter(|line| *line <= file.lines).and_then(|line| {
         let first = line.saturating_sub(AROUND_LINES).max(1);

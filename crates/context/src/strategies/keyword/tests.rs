@@ -15,7 +15,7 @@ use crate::index::{FileId, Key};
 use crate::lines::Lines;
 use crate::path::TreePath;
 use crate::query::{Query, parts_of};
-use crate::strategy::{Ask, Ground, Hit, StrategyError};
+use crate::strategy::{Ask, Hit, SearchTree, StrategyError};
 use crate::view::{FileText, NotText, Since, View};
 
 /// A tree in memory. A text with a NUL in it is binary.
@@ -56,7 +56,6 @@ impl View for Tree {
     }
 }
 
-/// An index of such a tree.
 #[derive(Debug)]
 struct Known {
     paths: Vec<TreePath>,
@@ -135,7 +134,7 @@ fn ask(tree: &Tree, query: &str, beside: &[TreePath]) -> Ask {
     Ask {
         query: Query::parse(query),
         focus: Vec::new(),
-        ground: Ground {
+        searched: SearchTree {
             root: PathBuf::from("/tree"),
             view: Arc::new(tree.clone()),
             index: None,
@@ -449,7 +448,6 @@ fn when_the_deadline_nears_it_answers_with_what_it_has() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever holds a rare word is found, and the index changes nothing.
     #[test]
     fn every_file_with_a_rare_word_is_found(
         texts in proptest::collection::vec("[a-z_ A-Zäß\n]{0,60}", 1..40),

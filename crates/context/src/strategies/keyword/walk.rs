@@ -4,7 +4,6 @@ use std::io;
 use std::sync::{Mutex, PoisonError};
 
 use grep_searcher::Searcher;
-use kernel::Scope;
 
 use super::candidates::{Candidates, WantedPath, of_masks};
 use super::concepts::Concept;
@@ -13,25 +12,20 @@ use super::reading::Time;
 use crate::path::TreePath;
 use crate::view::View;
 
-/// The most files in which something was found that are kept for comparing them. When there are twice as many, the less
-/// promising half goes.
+/// The most matching files that are kept. When there are twice as many, the less promising half is dropped.
 const FOUND_LIMIT: usize = 1 << 15;
-/// How much of the time, in hundredths, may go by before what was found has to do.
+/// The percentage of the time after which the search stops with what it has.
 const WALK_PERCENT: u32 = 80;
 
-/// What was found so far.
 #[derive(Default)]
-struct Found {
+struct WalkedFiles {
     files: Vec<(TreePath, Mask)>,
-    /// In how many files each concept is.
     counts: Vec<usize>,
     of_files: usize,
 }
 
-/// What a thread looks into files with.
 struct Tools {
     searcher: Searcher,
-    /// The file that it is at.
     bytes: Vec<u8>,
 }
 
@@ -56,23 +50,23 @@ impl Tools {
     }
 }
 
-/// The files that hold something of what is looked for, as far as there was time to look.
+/// The files that match, as far as there was time to look.
 pub(super) fn walk(
     view: &dyn View,
     concepts: &[Concept],
     pattern: &Pattern,
     wanted: &[WantedPath],
-    (scope, time): (&Scope, &Time),
+    time: Time<'_>,
 ) -> io::Result<Candidates> {
     // Guards what was found so far; threads of the walk add to it, a file at a time.
-    let found = Mutex::new(Found {
+    let found = Mutex::new(WalkedFiles {
         counts: vec![0; concepts.len()],
-        ..Found::default()
+        ..WalkedFiles::default()
     });
     // Guards tools that nobody uses; there are as many as threads in the walk.
     let idle: Mutex<Vec<Tools>> = Mutex::default();
-    view.walk(scope, &|path| {
-        if scope.is_cancelled() || time.is_used(WALK_PERCENT) {
+    view.walk(time.scope, &|path| {
+        if time.is_over(WALK_PERCENT) {
             return false;
         }
         let tools = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
@@ -108,7 +102,7 @@ pub(super) fn walk(
     ))
 }
 
-/// Drops those that hold least. In a full order, so that it does not matter in which order they were found.
+/// Drops the least promising ones. The order is total, so the result doesn't depend on the order of arrival.
 fn keep_promising(files: &mut Vec<(TreePath, Mask)>, concepts: &[Concept]) {
     let value = |mask: Mask| -> f64 {
         let held = concepts.iter().enumerate().filter(|(place, _)| mask.has(*place));

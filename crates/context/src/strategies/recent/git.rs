@@ -14,14 +14,14 @@ use super::log::{self, Whole};
 use crate::ports::ForCommands;
 use crate::strategy::StrategyError;
 
-/// How many commits are read. What is older says little about what is done now.
+/// How many commits are read. Older ones say little about current work.
 const COMMITS: &str = "--max-count=1000";
-/// How much is read. What is older is left out.
+/// The output limit. Older commits are left out.
 const OUTPUT_LIMIT_BYTES: usize = 4 * 1024 * 1024;
-/// How much of what git says is told with its failure.
+/// How much of git's standard error is included in its failure.
 const SAID_LIMIT_CHARS: usize = 300;
 
-/// What a repository must not decide. Each of these could make git start a program that the repository names, fetch, or write.
+/// Settings that override the repository's. Each of these could make git start a program, fetch, or write.
 const SETTINGS: [&str; 6] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
@@ -31,7 +31,6 @@ const SETTINGS: [&str; 6] = [
     "maintenance.auto=false",
 ];
 
-/// What is asked.
 const QUESTION: [&str; 17] = [
     "log",
     COMMITS,
@@ -52,16 +51,15 @@ const QUESTION: [&str; 17] = [
     "-O/dev/null",
 ];
 
-/// A history, and whether it is all that was asked for.
 #[derive(Debug)]
 pub(super) struct Read {
     pub(super) history: History,
     pub(super) whole: Whole,
 }
 
-/// The history of a tree that ends at a commit. If it takes longer than the deadline, as much of it as was read by then.
+/// The history of a tree up to a commit. At the deadline, what was read so far is returned.
 ///
-/// *Cancel safety*: dropped half-way, git is stopped in the background.
+/// *Cancel safety*: if dropped, git is stopped in the background.
 pub(super) async fn history(
     commands: &ForCommands,
     root: &Path,
@@ -110,7 +108,7 @@ pub(super) async fn history(
     })
 }
 
-/// Only where programs and the user's settings are, and that nothing is asked, fetched or locked.
+/// Only `PATH`, the user's settings, and no prompts, fetches or locks.
 fn environment(given: &BTreeMap<OsString, OsString>) -> BTreeMap<OsString, OsString> {
     let kept = ["PATH", "HOME", "XDG_CONFIG_HOME"]
         .into_iter()

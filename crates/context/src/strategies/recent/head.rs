@@ -9,45 +9,42 @@ const LINE_LIMIT_BYTES: u64 = 64 * 1024;
 /// How much is read of the table of packed branches. A repository with more of them is asked about its loose ones only.
 const PACKED_LIMIT_BYTES: u64 = 64 * 1024 * 1024;
 
-/// The repository that a tree lies in.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) enum Found {
-    /// There is none.
+pub(super) enum Head {
     None,
-    /// There is one without a commit.
+    /// A repository without a commit.
     Empty,
-    /// It stands on this commit.
     At(String),
-    /// It keeps its branches in another way than files; git would have to be asked.
+    /// Its branches aren't stored as files, so git has to be asked.
     Unknown,
 }
 
-/// On which commit a tree stands. It blocks, for a moment.
-pub(super) fn head(root: &Path) -> Found {
+/// The commit that is checked out in a tree. It blocks for a moment.
+pub(super) fn head(root: &Path) -> Head {
     let Some(own) = root.ancestors().find_map(git_directory) else {
-        return Found::None;
+        return Head::None;
     };
     let common = match line(&own.join("commondir")) {
         Some(common) => own.join(common),
         None => own.clone(),
     };
     if common.join("reftable").is_dir() {
-        return Found::Unknown;
+        return Head::Unknown;
     }
     let Some(head) = line(&own.join("HEAD")) else {
-        return Found::None;
+        return Head::None;
     };
     let Some(name) = head.strip_prefix("ref:").map(str::trim) else {
-        return commit(&head).map_or(Found::Unknown, Found::At);
+        return commit(&head).map_or(Head::Unknown, Head::At);
     };
     if name.split('/').any(|part| part == "..") || name.starts_with('/') {
-        return Found::Unknown;
+        return Head::Unknown;
     }
     let loose = [&own, &common].map(|directory| line(&directory.join(name)));
     let named = loose.into_iter().flatten().find_map(|text| commit(&text));
     match named.or_else(|| packed(&common, name)) {
-        Some(commit) => Found::At(commit),
-        None => Found::Empty,
+        Some(commit) => Head::At(commit),
+        None => Head::Empty,
     }
 }
 
@@ -75,7 +72,6 @@ fn commit(text: &str) -> Option<String> {
     (matches!(text.len(), 40 | 64) && is_hex).then(|| text.to_owned())
 }
 
-/// The first line of a file.
 fn line(file: &Path) -> Option<String> {
     let content = read(file, LINE_LIMIT_BYTES).ok()?;
     let text = String::from_utf8(content).ok()?;
@@ -104,17 +100,17 @@ mod tests {
         let branch = "ref: refs/heads/main\n";
         let packed =
             format!("# pack-refs with: peeled\n{two} refs/heads/mai\n{one} refs/heads/main\n^{two}\n");
-        let cases: &[(&[(&str, &str)], Found)] = &[
-            (&[], Found::None),
-            (&[(".git/x", "")], Found::None),
-            (&[(".git/HEAD", branch)], Found::Empty),
-            (&[(".git/HEAD", "rubbish")], Found::Unknown),
-            (&[(".git/HEAD", "ref: ../../x")], Found::Unknown),
-            (&[(".git/HEAD", branch), (".git/reftable/x", "")], Found::Unknown),
-            (&[(".git/HEAD", &one)], Found::At(one.clone())),
+        let cases: &[(&[(&str, &str)], Head)] = &[
+            (&[], Head::None),
+            (&[(".git/x", "")], Head::None),
+            (&[(".git/HEAD", branch)], Head::Empty),
+            (&[(".git/HEAD", "rubbish")], Head::Unknown),
+            (&[(".git/HEAD", "ref: ../../x")], Head::Unknown),
+            (&[(".git/HEAD", branch), (".git/reftable/x", "")], Head::Unknown),
+            (&[(".git/HEAD", &one)], Head::At(one.clone())),
             (
                 &[(".git/HEAD", branch), (".git/packed-refs", &packed)],
-                Found::At(one.clone()),
+                Head::At(one.clone()),
             ),
             (
                 &[
@@ -122,7 +118,7 @@ mod tests {
                     (".git/packed-refs", &packed),
                     (".git/refs/heads/main", &two),
                 ],
-                Found::At(two.clone()),
+                Head::At(two.clone()),
             ),
             (
                 &[
@@ -131,9 +127,9 @@ mod tests {
                     ("main.git/worktrees/a/commondir", "../..\n"),
                     ("main.git/refs/heads/main", &two),
                 ],
-                Found::At(two.clone()),
+                Head::At(two.clone()),
             ),
-            (&[("../.git/HEAD", &two)], Found::At(two.clone())),
+            (&[("../.git/HEAD", &two)], Head::At(two.clone())),
         ];
         for (files, expected) in cases {
             let directory = tempfile::tempdir().unwrap();

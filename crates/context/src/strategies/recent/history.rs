@@ -3,28 +3,23 @@
 use crate::path::TreePath;
 use crate::query::{parts_of, stem_of};
 
-/// The history of a tree.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(super) struct History {
     /// The files that commits have touched, each once. Some of them are gone.
     pub(super) files: Vec<TreePath>,
-    /// The commits, the newest first.
     pub(super) commits: Vec<Commit>,
 }
 
-/// One commit.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Commit {
-    /// What it says that it does.
     pub(super) subject: String,
-    /// The words of that, in the form in which words are compared; each once, in order.
+    /// The words of the subject, normalized, sorted, without duplicates.
     pub(super) words: Vec<String>,
     /// The files that it touched, as places in `files`.
     pub(super) files: Vec<u32>,
 }
 
 impl Commit {
-    /// A commit that has touched nothing yet.
     pub(super) fn new(subject: String) -> Self {
         Self {
             words: words_of(&subject),
@@ -34,7 +29,7 @@ impl Commit {
     }
 }
 
-/// The words of a text, in the form in which they are compared; each once, in order.
+/// The words of a text, normalized, sorted, without duplicates.
 pub(super) fn words_of(text: &str) -> Vec<String> {
     let mut words: Vec<String> = parts_of(text).into_iter().map(compared).collect();
     words.sort_unstable();
@@ -42,7 +37,7 @@ pub(super) fn words_of(text: &str) -> Vec<String> {
     words
 }
 
-/// The form in which a word is compared, so that `parsing` is found by `parse`.
+/// Normalizes a word, so that `parsing` is found by `parse`.
 pub(super) fn compared(word: String) -> String {
     stem_of(&word).unwrap_or(word)
 }

@@ -5,15 +5,15 @@ use std::collections::HashMap;
 use super::history::{Commit, History};
 use crate::path::TreePath;
 
-/// What git is asked to write before the subject of a commit. No name of a file that anybody uses begins so.
+/// The marker that git writes before the subject of a commit. No file name begins like this.
 pub(super) const MARK: char = '\u{1}';
-/// A commit that touches more files says nothing about any of them.
+/// A commit that touches more files says little about each.
 const FILES_LIMIT: usize = 200;
 /// The most characters of a subject.
 const SUBJECT_LIMIT_CHARS: usize = 200;
 
-/// Reads commits: for each the mark, its subject, and then the names of files, with a NUL after each of these. If the end is
-/// missing, so is the last commit.
+/// Reads commits: for each the marker, its subject, and the names of files, each followed by a NUL. A truncated last
+/// commit is dropped.
 pub(super) fn read(bytes: &[u8], is_whole: Whole) -> History {
     let mut history = History::default();
     let mut numbers: HashMap<TreePath, u32> = HashMap::new();
@@ -53,10 +53,8 @@ pub(super) fn read(bytes: &[u8], is_whole: Whole) -> History {
     history
 }
 
-/// Whether all of it is there.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Whole {
-    /// It is.
     Yes,
     /// As much as is kept, which is not all.
     Enough,

@@ -23,12 +23,10 @@ const LATELY: f64 = 0.2;
 const IN_PLAN: f64 = 0.3;
 const PLAN_SAYS: f64 = 0.5;
 const PLAN_IN_FOCUS: f64 = 0.4;
-/// What is below is noise.
 const LEAST: f64 = 0.05;
 /// Words that ask for what was changed lately, in the form in which words are compared.
 const ASKS_FOR_RECENT: [&str; 5] = ["recently", "recent", "lately", "latest", "last"];
 
-/// What is asked.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Asked {
     /// The words, in the form in which they are compared; each once.
@@ -37,7 +35,6 @@ pub(super) struct Asked {
     asks_for_recent: bool,
 }
 
-/// A file that fits.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Scored {
     pub(super) path: TreePath,
@@ -61,7 +58,6 @@ impl Asked {
     }
 }
 
-/// What speaks for a file.
 #[derive(Clone, Debug, Default)]
 struct Evidence {
     /// How well commits fit that touched it: the best one, and all together.
@@ -71,14 +67,12 @@ struct Evidence {
     /// How often it changed together with the focus, counted and weighed.
     together: u32,
     together_weight: f64,
-    /// How often it was touched, counted and weighed.
     touched: u32,
     lately: f64,
     /// The plan that counts the most.
     plan: Option<InPlan>,
 }
 
-/// A plan that is changing a file.
 #[derive(Clone, Copy, Debug)]
 struct InPlan {
     /// How much it has to do with the question.
@@ -102,7 +96,7 @@ pub(super) fn score(history: &History, plans: &[OpenPlan], asked: &Asked) -> Vec
             } else {
                 0.0
             };
-            evidence.weigh(path, lately, &of_focus, asked, (history, plans))
+            evidence.weigh(path, lately, &of_focus, asked, history, plans)
         })
         .collect();
     scored.sort_by(|one, other| {
@@ -215,7 +209,6 @@ fn look_at_plans(plans: &[OpenPlan], asked: &Asked, files: &mut Vec<TreePath>, a
     }
 }
 
-/// Which part of some words is among others.
 fn share_of(words: &[String], among: &[String]) -> f64 {
     let found = words.iter().filter(|word| among.contains(word)).count();
     if words.is_empty() {
@@ -232,7 +225,8 @@ impl Evidence {
         lately: f64,
         of_focus: &OfFocus,
         asked: &Asked,
-        (history, plans): (&History, &[OpenPlan]),
+        history: &History,
+        plans: &[OpenPlan],
     ) -> Option<Scored> {
         let together = if self.together > 0 && of_focus.weight > 0.0 {
             // Once may be chance.

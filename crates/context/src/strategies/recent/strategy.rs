@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use kernel::{Deadline, Scope};
 
 use super::git;
-use super::head::{self, Found};
+use super::head::{self, Head};
 use super::history::History;
 use super::log::Whole;
 use super::memory::Memory;
@@ -23,7 +23,6 @@ const KEPT_PART: u32 = 4;
 /// The most files of plans that are looked at. A plan that changes more is a checkout of something else.
 const PLAN_FILES: usize = 2000;
 
-/// What people and agents work on.
 #[derive(Debug)]
 pub(in super::super) struct Recent {
     commands: ForCommands,
@@ -49,10 +48,10 @@ impl Recent {
     ) -> Result<Arc<History>, StrategyError> {
         let looked_at = root.to_owned();
         let commit = match on_thread(scope.clone(), move |_| Ok(head::head(&looked_at))).await? {
-            Found::None => return Err(not_applicable("the tree is in no repository")),
-            Found::Empty => return Err(not_applicable("the repository has no commit")),
-            Found::At(commit) => Some(commit),
-            Found::Unknown => None,
+            Head::None => return Err(not_applicable("the tree is in no repository")),
+            Head::Empty => return Err(not_applicable("the repository has no commit")),
+            Head::At(commit) => Some(commit),
+            Head::Unknown => None,
         };
         if let Some(known) = commit.as_ref().and_then(|commit| self.memory.find(root, commit)) {
             return Ok(known);
@@ -96,7 +95,7 @@ impl Strategy for Recent {
     }
 
     async fn find(&self, ask: Arc<Ask>, scope: Scope, deadline: Deadline) -> Result<Vec<Hit>, StrategyError> {
-        let root = &ask.ground.root;
+        let root = &ask.searched.root;
         let (history, plans) = tokio::join!(
             self.history(root, &scope, &deadline),
             self.open_plans(root, &scope)
@@ -115,7 +114,6 @@ impl Strategy for Recent {
     }
 }
 
-/// Those that are there, and can be shown.
 fn there(scored: Vec<Scored>, ask: &Ask, scope: &Scope) -> Result<Vec<Hit>, StrategyError> {
     let mut hits = Vec::new();
     for scored in scored {
@@ -125,7 +123,7 @@ fn there(scored: Vec<Scored>, ask: &Ask, scope: &Scope) -> Result<Vec<Hit>, Stra
         if hits.len() == ask.most_hits {
             break;
         }
-        if ask.ground.view.read(&scored.path).is_ok() {
+        if ask.searched.view.read(&scored.path).is_ok() {
             hits.push(Hit {
                 path: scored.path,
                 lines: None,

@@ -18,7 +18,6 @@ const DEFINERS_LIMIT: usize = 24;
 const LOOK_LIMIT: usize = 256;
 /// How much a name counts that only files elsewhere in the tree define. Often it is that of a library, and by chance theirs.
 const ELSEWHERE: f64 = 0.3;
-/// A shorter name is anything.
 const NAME_LEAST_BYTES: usize = 3;
 
 /// A link from one file to another, by a name.
@@ -36,7 +35,6 @@ pub(super) struct Definers<'names> {
     known: HashMap<Rc<str>, Rc<[Definer<'names>]>>,
 }
 
-/// A file that defines a name.
 struct Definer<'names> {
     node: Node,
     directory: &'names str,
@@ -180,7 +178,6 @@ fn directory(path: &TreePath) -> &str {
     path.as_str().rsplit_once('/').map_or("", |(above, _)| above)
 }
 
-/// How many directories two have in common, from the root on.
 fn shared_directories(one: &str, other: &str) -> u32 {
     if one.is_empty() || other.is_empty() {
         return 0;
@@ -190,7 +187,6 @@ fn shared_directories(one: &str, other: &str) -> u32 {
     u32::try_from(shared).unwrap_or(u32::MAX).min(1000)
 }
 
-/// Languages whose files know each other's names.
 fn family(language: Language) -> Language {
     match language {
         Language::TypeScript | Language::Tsx => Language::JavaScript,

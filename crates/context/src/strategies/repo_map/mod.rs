@@ -16,4 +16,4 @@ mod strategy;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use strategy::RepoMap;
+pub(super) use strategy::look;

@@ -13,13 +13,11 @@ pub(super) const PUSHES_LIMIT: usize = 32;
 /// Less weight is not worth a look.
 const LEAST_WEIGHT: f64 = 1e-4;
 
-/// What came through a name of a file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Through {
     pub(super) weight: f64,
     /// The file that most of it came from, and how much that was.
     pub(super) most: Option<(Node, f64)>,
-    /// From how many files.
     pub(super) sources: usize,
 }
 

@@ -5,7 +5,6 @@ use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use kernel::{Deadline, Scope};
 
 use super::super::keyword::{Time, Wishes, factor};
@@ -14,10 +13,9 @@ use super::links::Definers;
 use super::push::{Through, push};
 use super::seeds::seeds;
 use crate::answer::Depth;
-use crate::executor::on_thread;
 use crate::outline::{Outline, SymbolKind};
 use crate::path::TreePath;
-use crate::strategy::{Ask, Hit, Strategy, StrategyError, StrategyName};
+use crate::strategy::{Ask, Hit, StrategyError};
 
 /// The most names that are looked up in the files that define them, and the most of these files.
 const NAMES_LIMIT: usize = 256;
@@ -26,29 +24,10 @@ const FILES_LIMIT: usize = 64;
 const SAME_NAME_LIMIT: usize = 3;
 /// How much weight the outline of a file in focus has altogether, of that of the file.
 const OWN_SHARE: f64 = 0.3;
-/// How much of the time, in hundredths, may go by before what was found has to do.
+/// The percentage of the time after which the search stops with what it has.
 const PUSH_PERCENT: u32 = 70;
 
-/// Finds what the files of a question depend on.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct RepoMap;
-
-#[async_trait]
-impl Strategy for RepoMap {
-    fn name(&self) -> StrategyName {
-        StrategyName::new("repo-map")
-    }
-
-    async fn find(&self, ask: Arc<Ask>, scope: Scope, deadline: Deadline) -> Result<Vec<Hit>, StrategyError> {
-        on_thread(scope, move |scope| {
-            look(&ask, ask.ground.index.as_deref(), scope, deadline)
-        })
-        .await
-    }
-}
-
-/// Looks. It blocks.
-pub(super) fn look<I: NameIndex>(
+pub(in crate::strategies) fn look<I: NameIndex>(
     ask: &Ask,
     index: Option<&I>,
     scope: &Scope,
@@ -58,8 +37,8 @@ pub(super) fn look<I: NameIndex>(
     let Some(index) = index else {
         return not_applicable("there is no index yet");
     };
-    let time = Time::until(deadline);
-    let names = Names::indexed(index, &ask.ground, (scope, &time));
+    let time = Time::new(scope, &deadline);
+    let names = Names::indexed(index, &ask.searched, time);
     let failed = |error: io::Error| StrategyError::Failed(error.to_string());
     let seeds = seeds(&names, &ask.query, &ask.focus).map_err(failed)?;
     if seeds.is_empty() {
@@ -98,10 +77,8 @@ pub(super) fn look<I: NameIndex>(
     Ok(best(hits, ask.most_hits))
 }
 
-/// What was learned on the walk.
 struct Map<'from, I> {
     names: Names<'from, I>,
-    /// Outlines that were read already.
     outlines: BTreeMap<Node, Arc<Outline>>,
     wishes: Wishes,
 }
@@ -118,7 +95,6 @@ impl<I: NameIndex> Map<'_, I> {
         Ok(outline)
     }
 
-    /// The definitions that most weight came through.
     fn linked(&mut self, through: BTreeMap<(Node, Rc<str>), Through>) -> io::Result<Vec<Hit>> {
         let mut through: Vec<_> = through.into_iter().collect();
         through.sort_by(|((node, name), came), ((other, other_name), other_came)| {
@@ -165,7 +141,6 @@ impl<I: NameIndex> Map<'_, I> {
         }
     }
 
-    /// The outlines of the files that the walk starts from.
     fn own(&mut self, seeds: &[(Node, f64)]) -> io::Result<Vec<Hit>> {
         let mut hits = Vec::new();
         for (node, weight) in seeds {
@@ -189,7 +164,6 @@ impl<I: NameIndex> Map<'_, I> {
     }
 }
 
-/// The best of them, each place once.
 fn best(mut hits: Vec<Hit>, most: usize) -> Vec<Hit> {
     hits.sort_by(|one, other| {
         let by_place = one

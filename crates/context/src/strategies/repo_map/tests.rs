@@ -7,7 +7,6 @@ use super::strategy::look;
 use crate::answer::Depth;
 use crate::strategy::{Hit, StrategyError};
 
-/// What is found, whatever the numbers of the files are.
 fn find(tree: &Tree, query: &str, focus: &[&str]) -> Vec<Hit> {
     let scope = CancellationToken::new().scope();
     let ask = tree.ask(query, focus);
@@ -144,7 +143,7 @@ fn files_beside_the_index_are_linked_as_they_are() {
         ("src/gears.rs", "\nfn oil_the_gears() {}\n"),
     ]);
     let mut ask = new.ask("", &["src/harbour.rs"]);
-    ask.ground.beside_index = [path("src/gears.rs"), path("src/harbour.rs")].into();
+    ask.searched.beside_index = [path("src/gears.rs"), path("src/harbour.rs")].into();
     let scope = CancellationToken::new().scope();
     let found = look(&ask, Some(&Known::of(&old)), &scope, Deadline::never()).unwrap();
     assert_eq!(

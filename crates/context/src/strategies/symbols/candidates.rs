@@ -33,17 +33,14 @@ pub(in crate::strategies) struct Rarity {
     pub(super) words: Vec<f64>,
 }
 
-/// A file that is worth looking into.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::strategies) struct Candidate {
     pub(in crate::strategies) node: Node,
-    /// What is hoped for from its names.
     pub(in crate::strategies) promise: f64,
     /// How much what is found in it counts, from its path alone.
     pub(in crate::strategies) factor: f64,
 }
 
-/// The files that are worth looking into, the most promising first.
 pub(in crate::strategies) fn candidates<I: NameIndex>(
     names: &Names<'_, I>,
     wanted: &Wanted,
@@ -103,7 +100,6 @@ fn of_size(bytes: u64) -> f64 {
     1.0 / (1.0 + bytes as f64 / LARGE_BYTES)
 }
 
-/// How rare something is that is in so many of these files.
 fn rarity_of(of_files: usize, files: usize) -> f64 {
     let (of_files, files) = (of_files.max(1) as f64, files.max(1) as f64);
     ((1.0 + of_files / files).ln() / (1.0 + of_files).ln()).min(1.0)
@@ -133,7 +129,6 @@ fn promise_of_name<I: NameIndex>(
     Ok(())
 }
 
-/// The files that define names with each of these words.
 fn with_all<I: NameIndex>(names: &Names<'_, I>, words: &[String]) -> io::Result<Vec<Node>> {
     let mut counted = Vec::new();
     for word in words {

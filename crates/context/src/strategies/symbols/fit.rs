@@ -14,7 +14,6 @@ const SAME_LETTERS: f64 = 9.0;
 const SAME_WORDS: f64 = 8.0;
 /// All words of the name are in this one, which has others as well.
 const ALL_WORDS: f64 = 4.0;
-/// It begins with the name.
 const BEGINS: f64 = 3.0;
 /// A word of the question is in the name.
 const WORD: f64 = 3.0;

@@ -14,5 +14,5 @@ mod wanted;
 mod tests;
 
 pub(super) use candidates::candidates;
-pub(crate) use strategy::Symbols;
+pub(super) use strategy::look;
 pub(super) use wanted::wanted_of;

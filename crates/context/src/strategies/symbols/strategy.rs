@@ -1,8 +1,5 @@
 //! The steps of the strategy, in their order.
 
-use std::sync::Arc;
-
-use async_trait::async_trait;
 use kernel::{Deadline, Scope};
 
 use super::super::keyword::{Time, Wishes};
@@ -12,38 +9,19 @@ use super::fit::fit;
 use super::walk::walk;
 use super::wanted::{Wanted, wanted_of};
 use crate::answer::Depth;
-use crate::executor::on_thread;
 use crate::lines::Lines;
 use crate::outline::{Definition, Outline, SymbolKind};
-use crate::strategy::{Ask, Hit, Strategy, StrategyError, StrategyName};
+use crate::strategy::{Ask, Hit, StrategyError};
 
 /// What fits so much worse than the best is of no use beside it.
 const LEAST_SHARE: f64 = 0.2;
 /// The most definitions that are looked at for one question, those of the most promising files.
 const LOOK_LIMIT: usize = 50_000;
-/// How much of the time, in hundredths, may go by before what was found has to do.
+/// The percentage of the time after which the search stops with what it has.
 const LOOK_PERCENT: u32 = 95;
 
-/// Finds definitions by their names.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Symbols;
-
-#[async_trait]
-impl Strategy for Symbols {
-    fn name(&self) -> StrategyName {
-        StrategyName::new("symbols")
-    }
-
-    async fn find(&self, ask: Arc<Ask>, scope: Scope, deadline: Deadline) -> Result<Vec<Hit>, StrategyError> {
-        on_thread(scope, move |scope| {
-            look(&ask, ask.ground.index.as_deref(), scope, deadline)
-        })
-        .await
-    }
-}
-
-/// Looks, with what is known of the tree if something is. It blocks.
-pub(super) fn look<I: NameIndex>(
+/// Searches, with the index if there is one. It blocks.
+pub(in crate::strategies) fn look<I: NameIndex>(
     ask: &Ask,
     index: Option<&I>,
     scope: &Scope,
@@ -54,11 +32,11 @@ pub(super) fn look<I: NameIndex>(
         let why = "there is no name to look for".to_owned();
         return Err(StrategyError::NotApplicable(why));
     }
-    let time = Time::until(deadline);
+    let time = Time::new(scope, &deadline);
     let names = match index {
-        Some(index) => Names::indexed(index, &ask.ground, (scope, &time)),
+        Some(index) => Names::indexed(index, &ask.searched, time),
         None => {
-            let walked = walk(&*ask.ground.view, &wanted, (scope, &time))?;
+            let walked = walk(&*ask.searched.view, &wanted, time)?;
             Names::alone(walked.files, walked.of_files)
         }
     };
@@ -87,7 +65,6 @@ pub(super) fn look<I: NameIndex>(
     Ok(best(hits, ask.most_hits))
 }
 
-/// What definitions are held against.
 struct Look {
     wanted: Wanted,
     rarity: Rarity,
@@ -138,7 +115,6 @@ fn is_in_tests(outline: &Outline, definition: &Definition) -> bool {
     false
 }
 
-/// The best of them, each place once.
 fn best(mut hits: Vec<Hit>, most: usize) -> Vec<Hit> {
     let first = |hit: &Hit| hit.lines.map(Lines::first);
     hits.sort_by(|one, other| {

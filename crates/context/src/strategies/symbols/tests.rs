@@ -141,7 +141,7 @@ fn files_beside_the_index_are_seen_as_they_are() {
         ("b.rs", "// moved\n\nfn find_lamp() {}\n"),
     ]);
     let mut ask = new.ask("find_lamp", &[]);
-    ask.ground.beside_index = [path("a.rs"), path("b.rs"), path("gone.rs")].into();
+    ask.searched.beside_index = [path("a.rs"), path("b.rs"), path("gone.rs")].into();
     let scope = CancellationToken::new().scope();
     let found = look(&ask, Some(&Known::of(&old)), &scope, Deadline::never()).unwrap();
     let expected = Hit {

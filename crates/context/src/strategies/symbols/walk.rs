@@ -3,7 +3,6 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use kernel::Scope;
 use regex::bytes::{Regex, RegexBuilder};
 
 use super::super::keyword::Time;
@@ -16,7 +15,7 @@ use crate::view::{View, text_of};
 
 /// The most files that are kept. They are compared afterwards, and no answer has room for more.
 const FOUND_LIMIT: usize = 4096;
-/// How much of the time, in hundredths, may go by before what was found has to do.
+/// The percentage of the time after which the search stops with what it has.
 const WALK_PERCENT: u32 = 80;
 /// What stands before the name of a definition in most languages.
 const KEYWORDS: &str = "fn|def|class|struct|enum|union|trait|interface|type|func|function|mod|namespace|macro_rules!|\
@@ -29,19 +28,14 @@ pub(super) struct Walked {
     pub(super) of_files: usize,
 }
 
-/// Looks into all files, as far as there is time for it.
-pub(super) fn walk(
-    view: &dyn View,
-    wanted: &Wanted,
-    (scope, time): (&Scope, &Time),
-) -> Result<Walked, StrategyError> {
+pub(super) fn walk(view: &dyn View, wanted: &Wanted, time: Time<'_>) -> Result<Walked, StrategyError> {
     let pattern = pattern(wanted)?;
     // Guards what was found so far; threads of the walk add to it, a file at a time.
     let walked = Mutex::new(Walked::default());
     // Guards buffers that nobody uses; there are as many as threads in the walk.
     let idle: Mutex<Vec<Vec<u8>>> = Mutex::default();
-    let done = view.walk(scope, &|path| {
-        if scope.is_cancelled() || time.is_used(WALK_PERCENT) {
+    let done = view.walk(time.scope, &|path| {
+        if time.is_over(WALK_PERCENT) {
             return false;
         }
         if !Language::is_known(&path) {
@@ -51,7 +45,7 @@ pub(super) fn walk(
         let mut bytes = buffer.unwrap_or_default();
         let is_worth_it = view.read_into(&path, &mut bytes).is_ok() && pattern.is_match(&bytes);
         let found = is_worth_it
-            .then(|| outline(&path, &text_of(&bytes), scope))
+            .then(|| outline(&path, &text_of(&bytes), time.scope))
             .flatten();
         idle.lock().unwrap_or_else(PoisonError::into_inner).push(bytes);
         let fits = |found: &Outline| {

@@ -14,29 +14,22 @@ const ENDINGS: [&str; 13] = [
 /// What a question is after.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(in crate::strategies) struct Wanted {
-    /// Names, as somebody writes them who knows them.
     pub(super) names: Vec<WantedName>,
-    /// Words that names may be made of.
     pub(super) words: Vec<WantedWord>,
 }
 
-/// A name that is looked for.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(in crate::strategies) struct WantedName {
-    /// As it was written.
     pub(super) name: String,
     /// What it is inside of: `Config` in `Config::parse`.
     pub(super) inside: Option<String>,
-    /// The words that it is made of.
     pub(super) parts: Vec<String>,
 }
 
-/// A word that is looked for.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(in crate::strategies) struct WantedWord {
     /// All its forms: as it was asked, and then others.
     pub(super) forms: Vec<String>,
-    /// What all of them begin with.
     pub(super) stem: String,
 }
 
@@ -108,7 +101,6 @@ fn word_of(term: &Term) -> Option<WantedWord> {
     Some(WantedWord { forms, stem })
 }
 
-/// What two words begin with.
 fn beginning<'one>(one: &'one str, other: &str) -> &'one str {
     let same = one
         .chars()

@@ -12,7 +12,7 @@ use sessions::permissions::Readable;
 
 use super::problems;
 use crate::app::App;
-use crate::context::{FocusFrom, Ground, Question, wire};
+use crate::context::{FocusFrom, Question, TreeRef, wire};
 use crate::http::body;
 use crate::http::ids::id_in;
 use crate::http::problem::Problem;
@@ -43,20 +43,20 @@ pub(crate) async fn ask(
 
 /// Reads a question.
 fn question_of(request: ContextQuestion) -> Result<Question, Problem> {
-    let ground = match (request.directory, request.plan) {
+    let tree = match (request.directory, request.plan) {
         (Some(_), Some(_)) => {
             return Err(invalid("directory", "cannot be given together with `plan`"));
         }
         (None, None) => return Err(invalid("directory", "is missing, and so is `plan`")),
-        (Some(directory), None) => Ground::Directory(directory_of(&directory)?),
-        (None, Some(plan)) => Ground::Plan(id_in("plan", &plan)?),
+        (Some(directory), None) => TreeRef::Directory(directory_of(&directory)?),
+        (None, Some(plan)) => TreeRef::Plan(id_in("plan", &plan)?),
     };
     if request.deadline_ms == Some(0) {
         return Err(invalid("deadline_ms", "must be at least 1"));
     }
     let tokens = |given: u64| usize::try_from(given).unwrap_or(usize::MAX);
     Ok(Question {
-        ground,
+        tree,
         query: request.query,
         focus: request.focus,
         focus_from: FocusFrom::Directory,

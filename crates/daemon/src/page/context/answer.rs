@@ -15,7 +15,6 @@ use crate::page::parts::text::{self, counted, exact, exact_words};
 use crate::page::parts::times::short;
 use crate::page::system::breakers;
 
-/// What else an answer needs to be shown.
 #[derive(Debug)]
 pub(crate) struct Around<'a> {
     pub(crate) strategies: &'a [ContextStrategyInfo],

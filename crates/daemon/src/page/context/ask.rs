@@ -19,9 +19,8 @@ use crate::app::App;
 use crate::context::wire as context_wire;
 use crate::http::{body, breakers, context as over_http};
 use crate::page::login::Visitor;
-use crate::page::parts::form::{OwnForm, done};
-use crate::page::parts::layout::{Live, Place, Refresh, live_path, page_around};
-use crate::page::parts::notice::Notice;
+use crate::page::parts::form::{Notice, OwnForm, done};
+use crate::page::parts::layout::{Live, NavItem, Refresh, live_path, page_around};
 use crate::page::parts::text::exact;
 use crate::page::sessions::list::workspace_roots;
 use crate::plans::wire as plan_wire;
@@ -62,7 +61,7 @@ pub(crate) async fn show(
         (above)
         div data-live=(live_path("/context")) { (live.render(&app, &visitor)) }
     };
-    page_around(&app, &visitor, Place::Context, &live.title, &content)
+    page_around(&app, &visitor, NavItem::Context, &live.title, &content)
 }
 
 pub(crate) async fn show_live(State(app): State<Arc<App>>, visitor: Visitor) -> Markup {
@@ -79,7 +78,6 @@ fn live(app: &App, visitor: &Visitor) -> Live {
     )
 }
 
-/// All indexes, as they go over the wire.
 pub(crate) fn indexes(app: &App) -> Vec<ContextIndex> {
     let indexes = app.contexts.indexes();
     indexes.iter().map(context_wire::index_to_wire).collect()
@@ -127,7 +125,6 @@ async fn choices(app: &App) -> Choices {
     }
 }
 
-/// What to do with an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Wanted {

@@ -9,12 +9,10 @@ use crate::page::plans::state::title;
 /// How many files the form may name, without empty lines. The daemon takes no more.
 const NAMED_FILES: usize = 64;
 
-/// What somebody has typed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Asked {
     pub(crate) directory: String,
     pub(crate) query: String,
-    /// Files, one per line.
     pub(crate) focus: String,
     pub(crate) budget: String,
     pub(crate) plan: String,
@@ -75,7 +73,6 @@ impl Asked {
     }
 }
 
-/// What can be chosen from.
 #[derive(Debug)]
 pub(crate) struct Choices {
     pub(crate) directories: Vec<String>,

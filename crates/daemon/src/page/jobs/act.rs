@@ -20,9 +20,8 @@ use crate::jobs::MOST_WORKERS;
 use crate::jobs::wire::view;
 use crate::page::login::Visitor;
 use crate::page::parts::error::PageError;
-use crate::page::parts::form::{OwnForm, button_form, done, hidden, token_field};
+use crate::page::parts::form::{Notice, OwnForm, button_form, done, hidden, token_field};
 use crate::page::parts::list::Filter;
-use crate::page::parts::notice::Notice;
 use crate::page::parts::text::counted;
 
 /// Who acts, as recorded in the job.
@@ -31,7 +30,6 @@ const BY: &str = "the page";
 /// How long the reason for a cancellation may be, in characters.
 const WHY_CHARACTERS: usize = 200;
 
-/// The button with a job in the list.
 pub(crate) fn cancel_button(job: &Job, filter: &Filter, visitor: &Visitor) -> Markup {
     html! {
         @if can_be_cancelled(job) {
@@ -67,12 +65,10 @@ pub(crate) fn actions(job: &Job, visitor: &Visitor) -> Markup {
     }
 }
 
-/// Whether cancelling it would do anything.
 fn can_be_cancelled(job: &Job) -> bool {
     !has_ended(job) && job.cancel.is_none()
 }
 
-/// The form for how many jobs run at once.
 pub(crate) fn workers_form(max_workers: u64, visitor: &Visitor) -> Markup {
     html! {
         form method="post" action="/jobs/workers" class="with-field" {
@@ -85,7 +81,6 @@ pub(crate) fn workers_form(max_workers: u64, visitor: &Visitor) -> Markup {
     }
 }
 
-/// The form behind the Cancel buttons.
 #[derive(Debug, Deserialize)]
 pub(crate) struct CancelForm {
     id: String,
@@ -143,7 +138,6 @@ fn cancelled(job: &Job) -> Notice {
     Notice::good(html! { "“" (title(job)) "” " (outcome) })
 }
 
-/// The form behind the Retry button.
 #[derive(Debug, Deserialize)]
 pub(crate) struct RetryForm {
     id: String,
@@ -170,7 +164,6 @@ fn retried(job: &Job) -> Notice {
     Notice::good(html! { "“" (title(job)) "” was submitted again. This is the new job." })
 }
 
-/// The form for how many jobs run at once.
 #[derive(Debug, Deserialize)]
 pub(crate) struct WorkersForm {
     max_workers: usize,

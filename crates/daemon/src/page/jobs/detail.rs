@@ -16,7 +16,7 @@ use crate::page::login::Visitor;
 use crate::page::parts::ansi::one_line;
 use crate::page::parts::error::PageError;
 use crate::page::parts::form::PathId;
-use crate::page::parts::layout::{Live, Place, Refresh, live_path, page_around};
+use crate::page::parts::layout::{Live, NavItem, Refresh, live_path, page_around};
 use crate::page::parts::list::elsewhere;
 use crate::page::parts::text::{counted, size};
 use crate::page::parts::times::{short, time};
@@ -37,7 +37,7 @@ pub(crate) async fn show(
         div data-live=(live_path(&path(&job.id))) { (live.render(&app, &visitor)) }
         (output::section(&job, &output::read(&app, id, &job).await))
     };
-    Ok(page_around(&app, &visitor, Place::Jobs, &live.title, &content))
+    Ok(page_around(&app, &visitor, NavItem::Jobs, &live.title, &content))
 }
 
 pub(crate) async fn show_live(
@@ -53,7 +53,8 @@ async fn find(app: &App, text: &str) -> Result<(JobId, Job, Vec<JobMoment>), Pag
     let not_there = || {
         PageError::not_there(
             ErrorCode::JobNotFound,
-            ("job", "jobs"),
+            "job",
+            "jobs",
             text,
             "It may have expired.",
         )

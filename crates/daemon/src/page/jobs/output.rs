@@ -48,7 +48,6 @@ struct Window {
 }
 
 impl Window {
-    /// Where to start reading.
     fn start(&self, job: &Job) -> u64 {
         let kept = job.output_bytes.saturating_sub(job.cut_bytes);
         let of_one = (kept / job.output_sequence.max(1)).max(1);
@@ -57,13 +56,10 @@ impl Window {
     }
 }
 
-/// The end of an output, in lines.
 #[derive(Debug, Default)]
 pub(crate) struct Ending {
     lines: Vec<Line>,
-    /// Whether there are earlier lines.
     is_cut: bool,
-    /// Why lines are missing.
     trouble: Option<String>,
     channels: [Writing; 3],
 }
@@ -72,7 +68,6 @@ pub(crate) struct Ending {
 #[derive(Debug, Default)]
 struct Writing {
     text: Lines,
-    /// The position of the unfinished line.
     open: Option<usize>,
 }
 
@@ -83,7 +78,6 @@ struct Line {
     text: String,
 }
 
-/// Reads the output so far.
 pub(crate) async fn read(app: &App, id: JobId, job: &Job) -> Ending {
     let start = READ.start(job);
     let mut ending = Ending {
@@ -122,7 +116,6 @@ pub(crate) async fn read(app: &App, id: JobId, job: &Job) -> Ending {
 }
 
 impl Ending {
-    /// Takes a piece, and returns its place.
     fn take(&mut self, piece: &Piece) -> u64 {
         let channel = piece.channel;
         let position = match channel {
@@ -177,14 +170,12 @@ impl Ending {
     }
 }
 
-/// Whether a line is unfinished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum IsOpen {
     Yes,
     No,
 }
 
-/// The part of the page.
 pub(crate) fn section(job: &Job, ending: &Ending) -> Markup {
     let address = format!("/v1/jobs/{}", percent_encode(&job.id));
     let raw = format!("{address}/output");

@@ -7,22 +7,18 @@ use crate::page::parts::ansi::one_line;
 use crate::page::parts::text::{self, percent_encode, titled};
 use crate::page::parts::times::short;
 
-/// Where a job is shown.
 pub(crate) fn path(id: &str) -> String {
     format!("/jobs/{}", percent_encode(id))
 }
 
-/// What a job is, in one line.
 pub(crate) fn title(job: &Job) -> String {
     titled(&job.title, &job.id)
 }
 
-/// The state as a coloured word.
 pub(crate) fn badge(job: &Job) -> Markup {
     text::badge(look(job))
 }
 
-/// The state for people.
 pub(crate) fn label(job: &Job) -> &'static str {
     look(job).1
 }
@@ -38,7 +34,6 @@ fn look(job: &Job) -> (&'static str, &'static str) {
     }
 }
 
-/// Whether it has ended.
 pub(crate) fn has_ended(job: &Job) -> bool {
     job.state.is_terminal()
 }
@@ -79,7 +74,6 @@ fn bar(progress: &JobProgress) -> Markup {
     }
 }
 
-/// Why a job failed, for people.
 fn reason_words(reason: &str) -> &str {
     match reason {
         "attempt_failed" => "no attempts left",
@@ -92,7 +86,6 @@ fn reason_words(reason: &str) -> &str {
     }
 }
 
-/// How its command ended.
 pub(crate) fn exit(job: &Job) -> Option<String> {
     let exit = job.exit?;
     match (exit.code, exit.signal) {
@@ -102,12 +95,10 @@ pub(crate) fn exit(job: &Job) -> Option<String> {
     }
 }
 
-/// How long the current or last attempt has taken.
 pub(crate) fn ran(job: &Job) -> Option<String> {
     job.ran_ms.map(short)
 }
 
-/// How many attempts there were, and how many there may be.
 pub(crate) fn attempts(job: &Job) -> Markup {
     html! {
         (job.attempts)

@@ -3,8 +3,7 @@
 use maud::Markup;
 use protocol::JobMoment;
 
-use crate::page::parts::timeline::{Moment, timeline};
-use crate::page::parts::times::between;
+use crate::page::parts::times::{Moment, between, timeline};
 
 /// How many moments are shown. A job with many retries has thousands, and the last ones tell why.
 const SHOWN_MOMENTS: usize = 100;
@@ -24,7 +23,6 @@ pub(crate) fn list(moments: &[JobMoment]) -> Markup {
     timeline("job", SHOWN_MOMENTS, words, shown)
 }
 
-/// What happened, for people, and how it looks.
 fn words(event: &str) -> (&str, &'static str) {
     match event {
         "submitted" => ("Submitted", "plain"),

@@ -15,7 +15,6 @@ use crate::page::parts::times::{readable, time};
 /// How old the sizes may be. Measuring a large log takes a while, and the page asks every few seconds.
 const MAX_AGE: Duration = Duration::from_secs(30);
 
-/// How many starts are shown.
 const SHOWN_BOOTS: usize = 8;
 
 /// The log: whether it takes writes, and how large it is.
@@ -59,7 +58,6 @@ fn state_badge(state: LogState) -> Markup {
     })
 }
 
-/// The last starts of daemons in this home.
 pub(crate) fn boots(app: &App) -> Markup {
     let boots = app.durable.boots.newest(SHOWN_BOOTS);
     html! {

@@ -59,7 +59,6 @@ fn line(word: &Markup, what: &Markup, more: &Markup, act: &Markup) -> Markup {
     }
 }
 
-/// A button that leads to where the work begins.
 fn link(href: &str, key: &str, word: &str, title: &str) -> Markup {
     html! { a class="button" href=(href) data-key=(key) aria-label={ (word) ": " (title) } { (word) } }
 }
@@ -203,14 +202,12 @@ fn permission(session: &Session, question: &WaitingPermission, visitor: &Visitor
     }
 }
 
-/// The page that follows an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum After {
     Session,
     Overview,
 }
 
-/// The buttons that answer a question.
 pub(crate) fn answers(
     visitor: &Visitor,
     session: &Session,
@@ -261,7 +258,6 @@ mod tests {
         .into_string()
     }
 
-    /// One of each kind, with this text wherever there is one.
     fn all(text: &str) -> Vec<Need> {
         let mut asking = session(SessionState::Asking);
         asking.title = text.to_owned();

@@ -25,14 +25,11 @@ use crate::{jobs, plans, sessions};
 
 /// How many of each kind are read. A machine runs a few of each at once.
 const READ_EACH: u32 = 50;
-/// How many are shown.
 const SHOWN: usize = 20;
 
-/// What runs now.
 #[derive(Debug, Default)]
 pub(crate) struct Running {
     sessions: Vec<Session>,
-    /// Plans that somebody works in.
     plans: Vec<Plan>,
     jobs: Vec<Job>,
     servers: Vec<Server>,
@@ -91,7 +88,6 @@ pub(crate) async fn read(app: &App) -> Running {
 }
 
 impl Running {
-    /// Whether nothing runs and nobody is connected.
     pub(crate) fn is_empty(&self) -> bool {
         !self.is_moving() && self.clients.is_empty()
     }

@@ -120,7 +120,6 @@ fn is_new(tiles: &Tiles, visitor: &Visitor, running: &Running) -> bool {
     tiles.is_unused && visitor.needs.list.is_empty() && running.is_empty()
 }
 
-/// What to type, for somebody who is new here.
 fn first_steps() -> Markup {
     html! {
         section class="card" aria-labelledby="first" {

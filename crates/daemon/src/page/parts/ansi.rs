@@ -23,20 +23,17 @@ pub(crate) struct Lines {
     within: Within,
 }
 
-/// What the next character belongs to.
 #[derive(Debug, Default)]
 enum Within {
     #[default]
     Text,
     Escape,
-    /// A control sequence, with its parameters so far.
     Sequence(String),
     /// A string for the terminal, such as a title for its window.
     Words,
 }
 
 impl Lines {
-    /// Takes a piece, and returns the lines that have ended in it.
     pub(crate) fn feed(&mut self, piece: &str) -> Vec<String> {
         let mut ended = Vec::new();
         for character in piece.chars() {
@@ -136,7 +133,6 @@ fn is_hidden(character: char) -> bool {
         || matches!(character, '\u{200e}' | '\u{200f}' | '\u{61c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// A text that somebody else wrote, in one line.
 pub(crate) fn one_line(text: &str) -> String {
     let mut lines = Lines::default();
     let mut shown = lines.feed(text);

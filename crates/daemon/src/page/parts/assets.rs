@@ -53,7 +53,6 @@ const fn script(stem: &'static str, content: &'static str) -> Asset {
     }
 }
 
-/// One file.
 pub(crate) struct Asset {
     stem: &'static str,
     extension: &'static str,
@@ -74,7 +73,6 @@ impl Asset {
     }
 }
 
-/// Serves a file by its name with the hash in it.
 pub(crate) async fn show(file: Result<Path<String>, PathRejection>, uri: Uri) -> Response {
     let file = file.map(|Path(file)| file).unwrap_or_default();
     match [

@@ -12,7 +12,6 @@ use crate::http::Problem;
 use crate::http::log_problem::reason_text;
 use crate::http::problem::CHALLENGE;
 
-/// Why a page or a form was refused.
 #[derive(Debug)]
 pub(crate) struct PageError {
     code: ErrorCode,
@@ -29,8 +28,7 @@ impl PageError {
         Self::new(problem.code(), html! { p { (problem.detail()) } (all(listed)) })
     }
 
-    /// Nothing has this id.
-    pub(crate) fn not_there(code: ErrorCode, (one, listed): (&str, &str), id: &str, why: &str) -> Self {
+    pub(crate) fn not_there(code: ErrorCode, one: &str, listed: &str, id: &str, why: &str) -> Self {
         let detail = html! {
             p { "There is no " (one) " with the id " code { (id) } ". " (why) }
             (all(listed))
@@ -38,7 +36,6 @@ impl PageError {
         Self::new(code, detail)
     }
 
-    /// The log can't be read.
     pub(crate) fn unreadable(error: &LogError) -> Self {
         let detail = html! { p { "Can't read the log: " (reason_text(error)) "." } };
         Self::new(ErrorCode::LogFailed, detail)
@@ -91,7 +88,6 @@ impl IntoResponse for PageError {
     }
 }
 
-/// The answer for a page that doesn't exist.
 pub(crate) fn not_found(uri: &Uri) -> Response {
     let path = uri.path();
     PageError::new(

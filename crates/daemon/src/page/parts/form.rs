@@ -10,13 +10,12 @@ use axum::body::Body;
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::response::{IntoResponse, Redirect, Response};
 use http::request::Parts;
-use maud::{Markup, Render, html};
+use maud::{Markup, PreEscaped, Render, html};
 use protocol::ErrorCode;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::error::PageError;
-use super::notice::Notice;
 use crate::app::App;
 use crate::http::read_body;
 use crate::page::login::Visitor;
@@ -90,12 +89,10 @@ pub(crate) fn done(app: &App, visitor: &Visitor, notice: Notice, to: &str) -> Re
     Redirect::to(to)
 }
 
-/// The field that makes a form ours.
 pub(crate) fn token_field(visitor: &Visitor) -> Markup {
     hidden(TOKEN_FIELD, visitor.login.form_token.reveal())
 }
 
-/// A field that nobody sees.
 pub(crate) fn hidden(name: &str, value: impl Render) -> Markup {
     html! { input type="hidden" name=(name) value=(value); }
 }
@@ -112,6 +109,54 @@ pub(crate) fn button_form(
             (token_field(visitor))
             @for (name, value) in fields { (hidden(name, value.to_string())) }
             (button)
+        }
+    }
+}
+
+/// What the page says once, after a form.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Notice {
+    class: &'static str,
+    /// Rendered already: what it is about may be gone by the time somebody reads it.
+    text: String,
+}
+
+impl Notice {
+    pub(crate) fn good(text: Markup) -> Self {
+        Self {
+            class: "good",
+            text: text.into_string(),
+        }
+    }
+
+    /// It was not done, or not as its reader expected.
+    pub(crate) fn warn(text: Markup) -> Self {
+        Self {
+            class: "warn",
+            text: text.into_string(),
+        }
+    }
+
+    /// The log did not take it.
+    pub(crate) fn not_written(reason: &str) -> Self {
+        Self::warn(
+            html! { "Can't write this to the log (" (reason) "), so nothing was changed. Try again later." },
+        )
+    }
+
+    /// It is no longer what its reader saw.
+    pub(crate) fn moved(name: &str, state: &str, generation: Option<u64>) -> Self {
+        Self::warn(html! {
+            "“" (name) "” has moved since you looked: it is now " strong { (state.to_lowercase()) }
+            @if let Some(generation) = generation {
+                " (generation " (generation) "). Nothing was changed. Check its current state below and try again."
+            } @else { ". Nothing was changed." }
+        })
+    }
+
+    pub(crate) fn render(&self) -> Markup {
+        html! {
+            div class={ "notice " (self.class) } role="status" { p { (PreEscaped(&self.text)) } }
         }
     }
 }

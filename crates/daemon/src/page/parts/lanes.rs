@@ -12,7 +12,6 @@ use crate::times::rfc3339_ms;
 
 /// How high a lane is, in pixels.
 const HEIGHT: u32 = 30;
-/// Where its middle is.
 const MIDDLE: u32 = 15;
 /// A lane has some room at both ends, in per cent, so that no sign is cut off.
 const MARGIN: f64 = 2.0;
@@ -21,20 +20,14 @@ const SHORT_PAUSE_MS: u64 = 60_000;
 /// The width of a shortened pause, relative to the rest.
 const CUT: f64 = 0.06;
 
-/// What a span stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SpanKind {
-    /// A command ran.
     Command,
-    /// A check ran.
     Check,
-    /// A changeset was open.
     Changeset,
-    /// A plan was open or sealed.
     Plan,
 }
 
-/// Something that took time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
     pub(crate) kind: SpanKind,
@@ -43,27 +36,22 @@ pub(crate) struct Span {
     pub(crate) text: String,
 }
 
-/// Something that happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mark {
     pub(crate) at: u64,
     pub(crate) sign: char,
-    /// How it looks.
     pub(crate) class: &'static str,
     pub(crate) text: String,
 }
 
-/// One row.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lane {
     /// The actor or plan; may be a link.
     pub(crate) label: String,
     pub(crate) href: Option<String>,
-    /// What follows the label.
     pub(crate) more: Option<Markup>,
     pub(crate) spans: Vec<Span>,
     pub(crate) marks: Vec<Mark>,
-    /// All of it in words.
     pub(crate) summary: String,
 }
 
@@ -148,12 +136,10 @@ fn written(ms: u64) -> String {
     rfc3339_ms(i64::try_from(ms).unwrap_or(i64::MAX))
 }
 
-/// Where on a lane a time is.
 #[derive(Debug, Default)]
 struct Axis {
     /// The times at which something began, ended or happened, and where they are, in order.
     places: Vec<(u64, f64)>,
-    /// Shortened pauses.
     cuts: Vec<(u64, u64)>,
 }
 

@@ -16,9 +16,8 @@ use super::error::PageError;
 use crate::app::App;
 use crate::page::login::Visitor;
 
-/// The places that the navigation leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum NavItem {
     Overview,
     Sessions,
     Plans,
@@ -30,8 +29,7 @@ pub(crate) enum Place {
     Events,
 }
 
-/// What the navigation says about a place.
-struct Signpost {
+struct NavEntry {
     title: &'static str,
     path: &'static str,
     /// The key that leads there, after a `g`.
@@ -40,7 +38,7 @@ struct Signpost {
     events: Option<&'static str>,
 }
 
-impl Place {
+impl NavItem {
     const ALL: [Self; 9] = [
         Self::Overview,
         Self::Sessions,
@@ -53,7 +51,7 @@ impl Place {
         Self::Events,
     ];
 
-    fn signpost(self) -> Signpost {
+    fn entry(self) -> NavEntry {
         let (title, path, key, events) = match self {
             Self::Overview => ("Overview", "/", 'o', Some("/v1/activity/events")),
             Self::Sessions => ("Sessions", "/sessions", 's', Some("/v1/sessions/events")),
@@ -65,7 +63,7 @@ impl Place {
             Self::Breakers => ("Breakers", "/breakers", 'b', None),
             Self::Events => ("Events", "/events", 'e', Some("/v1/activity/events")),
         };
-        Signpost {
+        NavEntry {
             title,
             path,
             key,
@@ -77,7 +75,6 @@ impl Place {
 /// The part of a page that is kept current, as it is now.
 #[derive(Debug)]
 pub(crate) struct Live {
-    /// The title of the page.
     pub(crate) title: String,
     /// When the script fetches it again, if no stream tells it to do so earlier.
     pub(crate) refresh: Duration,
@@ -110,7 +107,6 @@ impl Live {
 pub(crate) enum Refresh {
     /// Something moves or counts up or down, and people watch it.
     Moving = 1,
-    /// A log or a conversation.
     Reading = 2,
     /// Memory, age and counters, which no stream reports.
     Counters = 3,
@@ -121,14 +117,13 @@ pub(crate) enum Refresh {
 }
 
 impl Refresh {
-    /// Fast while something moves.
     pub(crate) fn while_moving(is_moving: bool) -> Self {
         if is_moving { Self::Moving } else { Self::Still }
     }
 }
 
 /// The routes of a page that is live as a whole: the page itself, and its live part below `/live`. `read` makes that part.
-pub(crate) fn live_page<A, F, R>(path: &'static str, place: Place, read: F) -> Router<Arc<App>>
+pub(crate) fn live_page<A, F, R>(path: &'static str, place: NavItem, read: F) -> Router<Arc<App>>
 where
     A: FromRequestParts<Arc<App>> + Send + 'static,
     F: Fn(Arc<App>, Visitor, A) -> R + Clone + Send + Sync + 'static,
@@ -149,7 +144,6 @@ where
         .route(&live_path(path), get(part))
 }
 
-/// Where the live part of the page at an address is.
 pub(crate) fn live_path(address: &str) -> String {
     match address.split('?').next() {
         Some("/") => "/live/overview".to_owned(),
@@ -157,10 +151,9 @@ pub(crate) fn live_path(address: &str) -> String {
     }
 }
 
-/// A page that is live as a whole.
-pub(crate) fn page(app: &App, visitor: &Visitor, place: Place, live_path: &str, live: &Live) -> Markup {
+pub(crate) fn page(app: &App, visitor: &Visitor, place: NavItem, live_path: &str, live: &Live) -> Markup {
     let content = html! {
-        div data-live=(live_path) data-events=[place.signpost().events] { (live.render(app, visitor)) }
+        div data-live=(live_path) data-events=[place.entry().events] { (live.render(app, visitor)) }
     };
     page_around(app, visitor, place, &live.title, &content)
 }
@@ -169,7 +162,7 @@ pub(crate) fn page(app: &App, visitor: &Visitor, place: Place, live_path: &str, 
 pub(crate) fn page_around(
     app: &App,
     visitor: &Visitor,
-    place: Place,
+    place: NavItem,
     title: &str,
     content: &Markup,
 ) -> Markup {
@@ -181,11 +174,10 @@ pub(crate) fn page_around(
     still_page(app, visitor, place, title, &content)
 }
 
-/// A page that shows what was there when it was loaded.
 pub(crate) fn still_page(
     app: &App,
     visitor: &Visitor,
-    place: Place,
+    place: NavItem,
     title: &str,
     content: &Markup,
 ) -> Markup {
@@ -202,14 +194,14 @@ pub(crate) fn still_page(
     document(&title, &bar(app, place, &waiting), &content)
 }
 
-fn bar(app: &App, place: Place, waiting: &str) -> Markup {
+fn bar(app: &App, place: NavItem, waiting: &str) -> Markup {
     let (class, label) = phase_badge(app);
     html! {
         nav aria-label="Main" {
-            @for each in Place::ALL {
-                a href=(each.signpost().path) aria-current=[(each == place).then_some("page")] {
-                    (each.signpost().title)
-                    @if each == Place::Overview {
+            @for each in NavItem::ALL {
+                a href=(each.entry().path) aria-current=[(each == place).then_some("page")] {
+                    (each.entry().title)
+                    @if each == NavItem::Overview {
                         span class="waiting" data-needs hidden[waiting.is_empty()] aria-label={ (waiting) " need you" } { (waiting) }
                     }
                 }
@@ -229,7 +221,7 @@ fn shortcuts() -> Markup {
                     button data-key="close keys" { "Close" }
                 }
                 dl class="facts" {
-                    @for Signpost { title, path, key, .. } in Place::ALL.map(Place::signpost) {
+                    @for NavEntry { title, path, key, .. } in NavItem::ALL.map(NavItem::entry) {
                         dt { kbd { "g" } " " kbd { (key) } }
                         dd { a href=(path) data-go=(key) { (title) } }
                     }

@@ -21,7 +21,6 @@ use crate::app::App;
 /// ones are behind a link.
 pub(crate) const SHOWN: u32 = 30;
 
-/// Which part of a list an address asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub(crate) struct Filter {
     /// What is listed, for people and as the path of the list.
@@ -51,7 +50,6 @@ impl FromRequestParts<Arc<App>> for Filter {
 }
 
 impl Filter {
-    /// Everything of a list.
     pub(crate) fn all(listed: &str) -> Self {
         Self {
             listed: listed.to_owned(),
@@ -59,7 +57,6 @@ impl Filter {
         }
     }
 
-    /// Where this part of the list is.
     pub(crate) fn path(&self) -> String {
         let parts = [
             ("state", &self.state),
@@ -71,12 +68,10 @@ impl Filter {
         format!("/{}{}", self.listed, query(&parts))
     }
 
-    /// Whether it leaves nothing out but what the list leaves out anyway.
     pub(crate) fn is_everything(&self) -> bool {
         *self == Self::all(&self.listed)
     }
 
-    /// An id in the address.
     pub(crate) fn id<I: FromStr>(&self, text: Option<&str>) -> Result<Option<I>, PageError> {
         let id = text.map(|text| text.parse().map_err(|_| PageError::bad_address(&self.listed)));
         id.transpose()
@@ -91,7 +86,6 @@ impl Filter {
             .ok_or_else(|| PageError::bad_address(&self.listed))
     }
 
-    /// The states side by side, and then what else there is.
     pub(crate) fn state_links<T>(&self, label: &str, choices: &[Choice<T>], more: &Markup) -> Markup {
         self.links(label, choices, self.state.as_deref(), more, |state| Self {
             state,
@@ -100,7 +94,6 @@ impl Filter {
         })
     }
 
-    /// The kinds side by side.
     pub(crate) fn kind_links<T>(&self, label: &str, choices: &[Choice<T>]) -> Markup {
         self.links(label, choices, self.kind.as_deref(), &html! {}, |kind| Self {
             kind,
@@ -193,12 +186,10 @@ pub(crate) enum Column {
     Actions,
 }
 
-/// A card with a table.
 pub(crate) fn table_card(columns: &[Column], rows: impl IntoIterator<Item = Markup>) -> Markup {
     html! { div class="card table" { (table(columns, rows)) } }
 }
 
-/// A table, for a card that has more in it.
 pub(crate) fn table(columns: &[Column], rows: impl IntoIterator<Item = Markup>) -> Markup {
     html! {
         table {
@@ -233,7 +224,6 @@ pub(crate) fn empty(title: &str, text: &str, command: &str) -> Markup {
     html! { div class="card empty" { h2 { (title) } p { (text) } p { code { (command) } } } }
 }
 
-/// The same for a list that a filter has emptied.
 pub(crate) fn no_match(filter: &Filter, everything: &str) -> Markup {
     html! {
         div class="card empty" {

@@ -7,7 +7,5 @@ pub(super) mod form;
 pub(super) mod lanes;
 pub(super) mod layout;
 pub(super) mod list;
-pub(super) mod notice;
 pub(super) mod text;
-pub(super) mod timeline;
 pub(super) mod times;

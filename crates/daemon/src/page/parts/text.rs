@@ -9,7 +9,6 @@ use maud::{Markup, html};
 
 use super::ansi::one_line;
 
-/// A piece of a text.
 #[derive(Debug, PartialEq, Eq)]
 enum Piece<'a> {
     Text(&'a str),
@@ -83,7 +82,6 @@ pub(crate) fn titled(title: &str, id: &str) -> String {
     }
 }
 
-/// A text in one line that begins with a capital letter.
 pub(crate) fn capitalized(text: &str) -> String {
     let text = one_line(text);
     let mut letters = text.chars();
@@ -91,12 +89,10 @@ pub(crate) fn capitalized(text: &str) -> String {
     format!("{first}{}", letters.as_str())
 }
 
-/// A state as a coloured word.
 pub(crate) fn badge((class, word): (&str, &str)) -> Markup {
     html! { span class=(class) { (word) } }
 }
 
-/// A number that may be missing.
 pub(crate) fn or_dash(text: Option<String>) -> String {
     text.unwrap_or_else(|| "–".to_owned())
 }
@@ -106,7 +102,6 @@ pub(crate) fn mebibytes(bytes: u64) -> String {
     format!("{:.1} MiB", bytes as f64 / 1_048_576.0)
 }
 
-/// A size, with the word for bytes.
 pub(crate) fn size(bytes: u64, word: &str) -> String {
     match bytes {
         0..1024 => format!("{bytes} {word}"),
@@ -115,7 +110,6 @@ pub(crate) fn size(bytes: u64, word: &str) -> String {
     }
 }
 
-/// A text as a part of an address.
 pub(crate) fn percent_encode(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {
@@ -130,7 +124,6 @@ pub(crate) fn percent_encode(text: &str) -> String {
     encoded
 }
 
-/// A number and its noun.
 pub(crate) fn counted(count: u64, one: &str, many: &str) -> String {
     match count {
         1 => format!("1 {one}"),
@@ -138,7 +131,6 @@ pub(crate) fn counted(count: u64, one: &str, many: &str) -> String {
     }
 }
 
-/// So many files.
 pub(crate) fn counted_files(count: u64) -> String {
     counted(count, "file", "files")
 }
@@ -168,7 +160,6 @@ pub(crate) mod tests {
         assert_parts(page, &[HARMLESS]);
     }
 
-    /// Checks that all of these are on the page.
     #[track_caller]
     pub(crate) fn assert_parts(page: &str, parts: &[&str]) {
         for part in parts {

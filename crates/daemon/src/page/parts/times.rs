@@ -1,9 +1,10 @@
-//! Times for people: when, how long ago, how long it took.
+//! Times for people: when, how long ago, how long it took, and what happened over time.
 
 use std::time::Duration;
 
 use maud::{Markup, html};
 
+use super::ansi::one_line;
 use super::text::or_dash;
 use crate::times::parse;
 
@@ -12,12 +13,10 @@ pub(crate) fn readable(rfc3339: &str) -> String {
     rfc3339.replace('T', " ").replace('Z', " UTC")
 }
 
-/// A moment.
 pub(crate) fn time(at: &str) -> Markup {
     html! { time datetime=(at) { (readable(at)) } }
 }
 
-/// How long ago a moment was.
 pub(crate) fn time_ago(at: &str, now_ms: u64) -> Markup {
     html! { time datetime=(at) { (words_ago(at, now_ms)) } }
 }
@@ -39,7 +38,6 @@ pub(crate) fn human_duration(duration: Duration) -> String {
     }
 }
 
-/// A duration for people, with parts of a second where they matter.
 pub(crate) fn short(ms: u64) -> String {
     match ms {
         0..1000 => format!("{ms} ms"),
@@ -57,6 +55,42 @@ pub(crate) fn ago(rfc3339: &str, now_ms: u64) -> Option<String> {
 /// How long it is from one time to another. Nothing if a time cannot be read.
 pub(crate) fn between(from: &str, to: &str) -> Option<String> {
     Some(short(parse(to)?.saturating_sub(parse(from)?)))
+}
+
+#[derive(Debug)]
+pub(crate) struct Moment<'a> {
+    pub(crate) event: &'a str,
+    pub(crate) at: &'a str,
+    /// Who did it, or how long it took to get there.
+    pub(crate) passed: Option<String>,
+    pub(crate) text: &'a str,
+}
+
+/// The last `most` moments, oldest first. `words` says what an event is called and how it looks.
+pub(crate) fn timeline<'a>(
+    of: &str,
+    most: usize,
+    words: impl Fn(&'a str) -> (&'a str, &'static str),
+    moments: impl ExactSizeIterator<Item = Moment<'a>>,
+) -> Markup {
+    let left_out = moments.len().saturating_sub(most);
+    html! {
+        @if moments.len() == 0 { p { "The history of this " (of) " has expired." } }
+        @if left_out > 0 {
+            p class="more" { (left_out) " earlier events are not shown; " code { "tidelock " (of) " show" } " lists them all." }
+        }
+        ol class="timeline" {
+            @for moment in moments.skip(left_out) {
+                @let (word, class) = words(moment.event);
+                li class=(class) data-event=(moment.event) {
+                    strong { (word) }
+                    (time(moment.at))
+                    @if let Some(passed) = moment.passed { span class="passed" { (passed) } }
+                    @if !moment.text.is_empty() { span class="said" { (one_line(moment.text)) } }
+                }
+            }
+        }
+    }
 }
 
 #[cfg(test)]

@@ -16,28 +16,24 @@ use super::notice;
 use super::state::path;
 use crate::app::App;
 use crate::http::Problem;
-use crate::page::parts::form::{OwnForm, done};
-use crate::page::parts::notice::Notice;
+use crate::page::parts::form::{Notice, OwnForm, done};
 use crate::page::parts::text::titled;
 use crate::plans::{CheckError, Which, apply, discard, forget, refresh, run_checks, undo};
 
 /// Who acts, as recorded in the plan.
 const BY: &str = "the page";
 
-/// A ticked box, or a field that says yes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Yes {
     Yes,
 }
 
-/// The form behind every button.
 #[derive(Debug, Deserialize)]
 pub(crate) struct ChangeForm {
     id: String,
     version: u64,
     action: Action,
-    /// Names the changes that an apply is about.
     seen: Option<String>,
     changeset: Option<String>,
     commit: Option<Yes>,
@@ -75,12 +71,10 @@ async fn notice(app: &App, form: &ChangeForm) -> Notice {
     }
 }
 
-/// The same words as the HTTP API has for it.
 pub(crate) fn refused(title: &str, error: PlanError) -> Notice {
     notice::refused(title, Problem::from(error).detail())
 }
 
-/// Why a button did nothing.
 enum Failed {
     Plan(PlanError),
     Other(String),
@@ -101,7 +95,6 @@ impl From<CheckError> for Failed {
     }
 }
 
-/// What a button did.
 enum Done {
     Simply(&'static str),
     Attempted(Box<LandingOutcome>),

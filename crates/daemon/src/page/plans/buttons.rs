@@ -12,7 +12,6 @@ use super::state::{checks_passed, path};
 use crate::page::login::Visitor;
 use crate::page::parts::form::{button_form, hidden};
 
-/// What a button does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Action {
@@ -77,14 +76,12 @@ pub(crate) enum Seen {
     Outdated,
 }
 
-/// Whether it can be committed to git.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Commit {
     Possible,
     Impossible,
 }
 
-/// What you can do about a plan in its current state.
 pub(crate) fn possible(plan: &Plan) -> Vec<Action> {
     if !plan.running.is_empty() {
         return Vec::new();
@@ -111,7 +108,6 @@ pub(crate) fn possible(plan: &Plan) -> Vec<Action> {
     actions.iter().copied().flatten().collect()
 }
 
-/// Whether discarding it loses work.
 pub(crate) fn has_work(plan: &Plan) -> bool {
     plan.summary.files > 0 && matches!(plan.state, PlanState::Open | PlanState::Sealed)
 }
@@ -143,7 +139,6 @@ pub(crate) fn actions(plan: &Plan, visitor: &Visitor, seen: Seen, commit: Commit
     }
 }
 
-/// Whether nothing is left to decide about it.
 pub(crate) fn can_be_forgotten(plan: &Plan) -> bool {
     let is_over = matches!(
         plan.state,
@@ -171,7 +166,6 @@ fn apply_form(plan: &Plan, visitor: &Visitor, commit: Commit) -> Markup {
     button(plan, visitor, Action::Apply, &choice)
 }
 
-/// A form with one button.
 fn button(plan: &Plan, visitor: &Visitor, action: Action, more: &Markup) -> Markup {
     let class = matches!(action, Action::Apply).then_some("primary");
     let (value, _, explained) = action.words();
@@ -197,7 +191,6 @@ fn form(plan: &Plan, visitor: &Visitor, action: Action, button: &Markup) -> Mark
     button_form(visitor, "/plans/change", &seen, &rest)
 }
 
-/// The button that undoes one changeset of an applied plan.
 pub(crate) fn undo_changeset(plan: &Plan, changeset: &str, visitor: &Visitor) -> Markup {
     form(
         plan,
@@ -210,7 +203,6 @@ pub(crate) fn undo_changeset(plan: &Plan, changeset: &str, visitor: &Visitor) ->
     )
 }
 
-/// The form that discards a plan with the work in it.
 pub(crate) fn give_up_form(plan: &Plan, visitor: &Visitor) -> Markup {
     form(
         plan,
@@ -223,7 +215,6 @@ pub(crate) fn give_up_form(plan: &Plan, visitor: &Visitor) -> Markup {
     )
 }
 
-/// The form that forgets a plan permanently.
 pub(crate) fn forget_form(plan: &Plan, visitor: &Visitor) -> Markup {
     form(
         plan,

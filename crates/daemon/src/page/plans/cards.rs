@@ -23,7 +23,6 @@ fn card(id: &str, title: &str, is_empty: bool, content: &Markup) -> Markup {
     }
 }
 
-/// The commands that run in it.
 pub(crate) fn commands(plan: &Plan, now_ms: u64) -> Markup {
     let content = html! {
         ul class="plain-list" {
@@ -41,7 +40,6 @@ pub(crate) fn commands(plan: &Plan, now_ms: u64) -> Markup {
     card("running", "Running now", plan.running.is_empty(), &content)
 }
 
-/// The checks, and how each ended.
 pub(crate) fn checks(plan: &Plan) -> Markup {
     let content = html! {
         ul class="checks" {
@@ -61,7 +59,6 @@ pub(crate) fn checks(plan: &Plan) -> Markup {
     card("checks", "Checks", plan.checks.is_empty(), &content)
 }
 
-/// Other open plans that touch the same files.
 pub(crate) fn overlaps(plan: &Plan) -> Markup {
     let content = html! { @for overlap in &plan.overlaps { (other_plan(overlap)) } };
     card(
@@ -105,7 +102,6 @@ fn lines(path: &PlanOverlapPath) -> String {
     }
 }
 
-/// What is in the sandbox and stays there.
 pub(crate) fn left_out(plan: &Plan) -> Markup {
     let more = plan.left_out.len().saturating_sub(NAMED_LEFT_OUT);
     let notes =

@@ -14,7 +14,7 @@ use crate::app::App;
 use crate::page::login::Visitor;
 use crate::page::parts::error::PageError;
 use crate::page::parts::form::PathId;
-use crate::page::parts::layout::{Place, still_page};
+use crate::page::parts::layout::{NavItem, still_page};
 
 pub(crate) async fn show(
     State(app): State<Arc<App>>,
@@ -29,7 +29,8 @@ pub(crate) async fn show(
         &visitor,
         &plan,
         is_possible,
-        ("Discard a plan", &content),
+        "Discard a plan",
+        &content,
     ))
 }
 
@@ -46,7 +47,8 @@ pub(crate) async fn show_forget(
         &visitor,
         &plan,
         is_possible,
-        ("Forget a plan", &content),
+        "Forget a plan",
+        &content,
     ))
 }
 
@@ -56,10 +58,11 @@ fn asked(
     visitor: &Visitor,
     plan: &Plan,
     is_possible: bool,
-    (title, content): (&str, &Markup),
+    title: &str,
+    content: &Markup,
 ) -> Response {
     match is_possible {
-        true => still_page(app, visitor, Place::Plans, title, content).into_response(),
+        true => still_page(app, visitor, NavItem::Plans, title, content).into_response(),
         false => Redirect::to(&path(&plan.id)).into_response(),
     }
 }

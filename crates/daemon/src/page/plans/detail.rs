@@ -23,7 +23,7 @@ use crate::page::login::Visitor;
 use crate::page::parts::ansi::one_line;
 use crate::page::parts::error::PageError;
 use crate::page::parts::form::PathId;
-use crate::page::parts::layout::{Live, Place, Refresh, live_path, page};
+use crate::page::parts::layout::{Live, NavItem, Refresh, live_path, page};
 use crate::page::parts::list::elsewhere;
 use crate::page::parts::text::{capitalized, exact, percent_encode};
 use crate::page::parts::times::time;
@@ -38,7 +38,6 @@ const READS: usize = 20;
 /// How many other plans are linked.
 const NAMED_CHILDREN: usize = 50;
 
-/// A plan with everything that its page shows.
 pub(crate) struct Detail {
     pub(crate) id: PlanId,
     pub(crate) plan: Plan,
@@ -47,10 +46,8 @@ pub(crate) struct Detail {
     commit: Commit,
 }
 
-/// What the reader of the page sees.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct Before {
-    /// Names the changes that are shown.
     #[serde(default)]
     diff: String,
 }
@@ -82,8 +79,8 @@ pub(crate) async fn show(
         path(&detail.plan.id),
         percent_encode(&changes.fingerprint)
     );
-    let live = live(&visitor, &detail, (&changes.fingerprint, Some((&changes, &view))));
-    Ok(page(&app, &visitor, Place::Plans, &live_path(&path), &live))
+    let live = live(&visitor, &detail, &changes.fingerprint, Some((&changes, &view)));
+    Ok(page(&app, &visitor, NavItem::Plans, &live_path(&path), &live))
 }
 
 pub(crate) async fn show_live(
@@ -94,14 +91,13 @@ pub(crate) async fn show_live(
 ) -> Result<Markup, PageError> {
     let before = before.map(|Query(before)| before).unwrap_or_default();
     let detail = find(&app, &id).await?;
-    Ok(live(&visitor, &detail, (&before.diff, None)).render(&app, &visitor))
+    Ok(live(&visitor, &detail, &before.diff, None).render(&app, &visitor))
 }
 
-/// The plan of an address.
 pub(crate) async fn find(app: &App, text: &str) -> Result<Detail, PageError> {
     let not_there = || {
         let why = "It may have been forgotten.";
-        PageError::not_there(ErrorCode::PlanNotFound, ("plan", "plans"), text, why)
+        PageError::not_there(ErrorCode::PlanNotFound, "plan", "plans", text, why)
     };
     let id = text.parse().map_err(|_| not_there())?;
     match read(app, id).await {
@@ -153,17 +149,12 @@ fn bad_address() -> PageError {
     PageError::new(ErrorCode::InvalidQuery, detail)
 }
 
-/// A plan, or the list of plans, can't be read.
 pub(crate) fn unreadable(error: PlanError) -> PageError {
     PageError::of(&Problem::from(error), "plans")
 }
 
 /// `changes` is there when the page is loaded. The script keeps that part, so that it isn't made again and again.
-fn live(
-    visitor: &Visitor,
-    detail: &Detail,
-    (fingerprint, changes): (&str, Option<(&PlanDiff, &View)>),
-) -> Live {
+fn live(visitor: &Visitor, detail: &Detail, fingerprint: &str, changes: Option<(&PlanDiff, &View)>) -> Live {
     let seen = match fingerprint == detail.plan.fingerprint {
         true => Seen::Current,
         false => Seen::Outdated,
@@ -247,7 +238,6 @@ fn facts(plan: &Plan) -> Markup {
     }
 }
 
-/// The part of a hash that people compare.
 fn short(hash: &str) -> String {
     hash.chars().take(16).collect()
 }

@@ -22,14 +22,11 @@ const PAGE_LINES: usize = 5000;
 /// How many lines are shown of a file that somebody wants to see whole. The diff itself has no more.
 const WHOLE_FILE_LINES: usize = 10_000;
 
-/// How old and new lines are arranged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Arrangement {
-    /// One below the other.
     #[default]
     Unified,
-    /// Side by side.
     Split,
 }
 
@@ -45,7 +42,6 @@ pub(crate) struct View {
 }
 
 impl View {
-    /// The address of a plan with this view.
     pub(crate) fn address(&self, plan: &str) -> String {
         let split = (self.arrangement == Arrangement::Split).then_some("split");
         let parts = [
@@ -64,7 +60,6 @@ impl View {
     }
 }
 
-/// What changed, with its files.
 pub(crate) fn section(diff: &PlanDiff, view: &View) -> Markup {
     let shown: Vec<&FileDiff> = match &view.file {
         None => diff.files.iter().collect(),
@@ -168,7 +163,6 @@ fn file_card(diff: &PlanDiff, file: &FileDiff, view: &View, limit: usize) -> Mar
     }
 }
 
-/// Remarks about a file besides its lines.
 fn remarks(file: &FileDiff) -> Vec<Markup> {
     let mut remarks = Vec::new();
     match file.kind.as_str() {
@@ -195,7 +189,6 @@ fn remarks(file: &FileDiff) -> Vec<Markup> {
     remarks
 }
 
-/// What kind of file a git mode stands for.
 fn kind_of(mode: Option<&str>) -> &'static str {
     match mode {
         Some("120000") => " symlink",
@@ -211,7 +204,6 @@ fn is_directory(file: &FileDiff) -> bool {
         .any(|mode| mode.as_deref() == Some("040000"))
 }
 
-/// Whether its owner can execute it.
 fn is_executable(mode: &str) -> bool {
     u32::from_str_radix(mode, 8).is_ok_and(|mode| mode & 0o100 != 0)
 }

@@ -9,7 +9,6 @@ use protocol::{DiffHunk, DiffLine, DiffLineKind, FileDiff};
 use super::diff::Arrangement;
 use crate::page::parts::text::{exact, exact_words};
 
-/// A line with its old and its new number.
 #[derive(Clone, Copy, Debug)]
 struct Numbered<'a> {
     old: u64,
@@ -43,7 +42,6 @@ pub(crate) fn rows(file: &FileDiff, arrangement: Arrangement, limit: usize) -> M
     }
 }
 
-/// Both sides are equally wide, whatever is in them.
 fn columns() -> Markup {
     html! {
         colgroup {

@@ -10,12 +10,10 @@ use crate::page::parts::text::exact;
 /// How many files are listed. Only a program changes more.
 const LISTED_FILES: usize = 1000;
 
-/// The anchor of a file on the page.
 pub(crate) fn anchor(position: usize) -> String {
     format!("file-{position}")
 }
 
-/// What happened to a file, as a letter with a tooltip.
 pub(crate) fn letter(kind: &str) -> Markup {
     let (class, letter, word) = match kind {
         "create" => ("added", "A", "added"),
@@ -28,7 +26,6 @@ pub(crate) fn letter(kind: &str) -> Markup {
     html! { abbr class={ "letter " (class) } title=(word) { (letter) } }
 }
 
-/// The files, each with a link to what changed in it.
 pub(crate) fn list(diff: &PlanDiff, view: &View) -> Markup {
     let more = diff.files.len().saturating_sub(LISTED_FILES);
     html! {

@@ -38,7 +38,6 @@ const PLAN_SIGNS: [(char, &str); 6] = [
     ('!', "overlaps with another plan"),
 ];
 
-/// A plan over time, by who did what.
 pub(crate) fn of_plan(moments: &[PlanMoment], now_ms: u64) -> Markup {
     let lanes = lanes_of(moments, now_ms);
     let left_out = lanes.len().saturating_sub(SHOWN_ACTORS);
@@ -104,7 +103,6 @@ fn lanes_of(moments: &[PlanMoment], now_ms: u64) -> Vec<Lane> {
     lanes
 }
 
-/// Whether a moment ends what another one started.
 fn ends(begun: &PlanMoment, ended: &PlanMoment, is_same_actor: bool) -> bool {
     match (begun.event.as_str(), ended.event.as_str()) {
         ("command_started", "command_ended") => is_same_actor && begun.text == ended.text,
@@ -164,7 +162,6 @@ fn mark(moment: &PlanMoment, at: u64) -> Option<Mark> {
     })
 }
 
-/// What is in a lane, counted and in words.
 fn summary(lane: &Lane, moments: &[PlanMoment]) -> String {
     let count = |event: &str| {
         let of_lane = |moment: &&PlanMoment| match moment.actor.as_str() {

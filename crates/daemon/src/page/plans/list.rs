@@ -37,7 +37,6 @@ const STATES: [Choice<&[PlanState]>; 2] = [
     ),
 ];
 
-/// Where the plans of a workspace are.
 pub(crate) fn of_workspace(id: &str) -> String {
     let filter = Filter {
         workspace: Some(id.to_owned()),

@@ -2,7 +2,7 @@
 
 use maud::html;
 
-use crate::page::parts::notice::Notice;
+use crate::page::parts::form::Notice;
 use crate::page::parts::text::{counted, exact};
 
 /// It was done. `outcome` follows the title, `notes` follow that.
@@ -30,12 +30,10 @@ pub(crate) fn refused(title: &str, reason: &str) -> Notice {
     Notice::warn(html! { "“" (title) "”: nothing was done. " (exact(reason)) })
 }
 
-/// A workspace was forgotten.
 pub(crate) fn forgotten(root: &str) -> Notice {
     Notice::good(html! { code { (exact(root)) } " was forgotten. Its files were not touched." })
 }
 
-/// What an attempt did, to follow a title.
 pub(crate) fn landed(word: &str, paths: u64, merged: u64) -> String {
     let files = counted(paths, "path", "paths");
     match (paths, merged) {

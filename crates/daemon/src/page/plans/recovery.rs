@@ -19,15 +19,13 @@ use crate::app::App;
 use crate::durable::quarantine;
 use crate::page::login::Visitor;
 use crate::page::parts::error::PageError;
-use crate::page::parts::form::{OwnForm, button_form, done};
+use crate::page::parts::form::{Notice, OwnForm, button_form, done};
 use crate::page::parts::layout::{Live, Refresh};
 use crate::page::parts::list::heading;
-use crate::page::parts::notice::Notice;
 use crate::page::parts::text::{exact, exact_words};
 use crate::page::parts::times::time;
 use crate::plans::wire::{recovering_to_wire, rescued_list_to_wire, workspace_to_wire};
 
-/// What the page shows.
 struct Shown {
     recovering: Vec<String>,
     stuck: Vec<Workspace>,
@@ -163,13 +161,11 @@ fn kept(rescued: &Rescued, visitor: &Visitor) -> Markup {
     }
 }
 
-/// The form behind the Restore and Drop buttons.
 #[derive(Debug, Deserialize)]
 pub(crate) struct RescuedForm {
     id: String,
 }
 
-/// The form behind the buttons of a stuck landing.
 #[derive(Debug, Deserialize)]
 pub(crate) struct RepairForm {
     id: String,

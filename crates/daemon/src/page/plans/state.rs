@@ -9,22 +9,18 @@ use crate::page::parts::text::{self, counted, percent_encode, titled};
 /// How many other plans are named where there is little room.
 const NAMED_OVERLAPS: usize = 3;
 
-/// Where a plan is shown.
 pub(crate) fn path(id: &str) -> String {
     format!("/plans/{}", percent_encode(id))
 }
 
-/// What a plan is for, in one line.
 pub(crate) fn title(plan: &Plan) -> String {
     titled(&plan.title, &plan.id)
 }
 
-/// The state as a coloured word.
 pub(crate) fn badge(plan: &Plan) -> Markup {
     text::badge(look(plan))
 }
 
-/// The state for people.
 pub(crate) fn label(plan: &Plan) -> &'static str {
     look(plan).1
 }
@@ -41,7 +37,6 @@ fn look(plan: &Plan) -> (&'static str, &'static str) {
     }
 }
 
-/// What the state means for whoever reads it.
 pub(crate) fn meaning(plan: &Plan) -> &'static str {
     match plan.state {
         PlanState::Open | PlanState::Sealed if plan.refused.is_some() => "Conflicts with other changes",
@@ -55,7 +50,6 @@ pub(crate) fn meaning(plan: &Plan) -> &'static str {
     }
 }
 
-/// How many files, and how many lines where that is known.
 pub(crate) fn extent(plan: &Plan) -> Markup {
     let files = counted(plan.summary.files, "file", "files");
     html! {
@@ -77,7 +71,6 @@ pub(crate) fn lines(added: u64, removed: u64) -> Markup {
     }
 }
 
-/// Who works in it right now.
 pub(crate) fn workers(plan: &Plan) -> Option<String> {
     let mut actors: Vec<String> = plan.running.iter().map(|run| one_line(&run.actor)).collect();
     actors.dedup();
@@ -88,7 +81,6 @@ pub(crate) fn workers(plan: &Plan) -> Option<String> {
     }
 }
 
-/// The result of a check, as a coloured word.
 pub(crate) fn check_badge(check: &PlanCheck) -> Markup {
     text::badge(match check.state {
         CheckState::Missing => ("badge", "Not run"),
@@ -99,7 +91,6 @@ pub(crate) fn check_badge(check: &PlanCheck) -> Markup {
     })
 }
 
-/// All checks in a few words.
 pub(crate) fn checks_summary(plan: &Plan) -> Markup {
     let count = |state| plan.checks.iter().filter(|check| check.state == state).count();
     let (total, passed) = (plan.checks.len(), count(CheckState::Passed));
@@ -118,12 +109,10 @@ pub(crate) fn checks_summary(plan: &Plan) -> Markup {
     }
 }
 
-/// Whether all checks have passed for what is in the plan now.
 pub(crate) fn checks_passed(plan: &Plan) -> bool {
     plan.checks.iter().all(|check| check.state == CheckState::Passed)
 }
 
-/// The other plans that touch the same files, each in a line.
 pub(crate) fn overlap_warnings(plan: &Plan) -> Markup {
     html! {
         @for overlap in plan.overlaps.iter().take(NAMED_OVERLAPS) {
@@ -140,7 +129,6 @@ pub(crate) fn overlap_warnings(plan: &Plan) -> Markup {
     }
 }
 
-/// How much two plans have in common.
 pub(crate) fn overlap_words(overlap: &PlanOverlap) -> String {
     let conflicts = overlap.paths.iter().filter(|path| path.conflicts).count() as u64;
     let files = counted(overlap.paths.len() as u64, "file", "files");
@@ -151,7 +139,6 @@ pub(crate) fn overlap_words(overlap: &PlanOverlap) -> String {
     }
 }
 
-/// How its sandbox is made.
 pub(crate) fn strategy_words(strategy: SandboxStrategy) -> &'static str {
     match strategy {
         SandboxStrategy::Overlay => "overlay: a separate layer at the workspace's own path",
@@ -170,7 +157,6 @@ pub(crate) mod tests {
 
     pub(crate) const PLAN_ID: &str = "plan_01ARZ3NDEKTSV4RRFFQ69G5FAV";
 
-    /// A plan with two changed files.
     pub(crate) fn plan(state: PlanState) -> Plan {
         Plan {
             machine: None,

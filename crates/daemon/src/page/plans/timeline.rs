@@ -4,7 +4,7 @@ use maud::Markup;
 use protocol::PlanMoment;
 
 use crate::page::parts::ansi::one_line;
-use crate::page::parts::timeline::{Moment, timeline};
+use crate::page::parts::times::{Moment, timeline};
 
 /// How many moments are shown, the last ones. A plan that somebody works in for a day has thousands.
 const SHOWN_MOMENTS: usize = 60;
@@ -20,7 +20,6 @@ pub(crate) fn list(moments: &[PlanMoment]) -> Markup {
     timeline("plan", SHOWN_MOMENTS, words, shown)
 }
 
-/// What happened, for people, and how it looks.
 fn words(event: &str) -> (&str, &'static str) {
     match event {
         "opened" => ("Opened", "plain"),

@@ -15,11 +15,10 @@ use super::notice;
 use crate::app::App;
 use crate::page::login::Visitor;
 use crate::page::parts::error::PageError;
-use crate::page::parts::form::{OwnForm, button_form, done};
+use crate::page::parts::form::{Notice, OwnForm, button_form, done};
 use crate::page::parts::layout::{Live, Refresh};
 use crate::page::parts::list::Column::{Actions, Count, Text};
 use crate::page::parts::list::{count, empty, heading, table_card};
-use crate::page::parts::notice::Notice;
 use crate::page::parts::text::{self, exact, exact_words};
 use crate::page::parts::times::time;
 use crate::plans::wire::workspace_to_wire;
@@ -94,7 +93,6 @@ fn badge(state: WorkspaceState) -> Markup {
     html! { (text::badge((class, word))) @if let Some(why) = why { small { (why) } } }
 }
 
-/// A workspace with open plans can't be forgotten.
 fn forget_button(workspace: &Workspace, visitor: &Visitor) -> Markup {
     html! {
         @if workspace.open_plans == 0 {

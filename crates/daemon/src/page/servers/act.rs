@@ -16,13 +16,11 @@ use crate::app::App;
 use crate::http::Problem;
 use crate::http::lsp::servers::{self, ServerChange};
 use crate::page::login::Visitor;
-use crate::page::parts::form::{OwnForm, button_form, done};
-use crate::page::parts::notice::Notice;
+use crate::page::parts::form::{Notice, OwnForm, button_form, done};
 
 /// How long a form waits for its outcome. A server may take a minute to start; the page that follows shows its progress.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What a button does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Action {
@@ -61,7 +59,6 @@ pub(crate) enum Origin {
     Detail,
 }
 
-/// The form behind every button.
 #[derive(Debug, Deserialize)]
 pub(crate) struct ChangeForm {
     id: String,
@@ -71,7 +68,6 @@ pub(crate) struct ChangeForm {
     origin: Origin,
 }
 
-/// What you can do about a server in its current state.
 pub(crate) fn buttons(server: &Server, visitor: &Visitor, origin: Origin) -> Markup {
     let actions: &[Action] = match server.state {
         ServerState::Stopped => &[Action::Start],

@@ -22,7 +22,6 @@ const SHOWN_LINES: usize = 200;
 /// How much of a line is shown: a server that logs its whole traffic would fill the page.
 const LINE_CHARACTERS: usize = 2000;
 
-/// Where a server is shown.
 pub(crate) fn path(id: &str) -> String {
     format!("/servers/{}", percent_encode(id))
 }

@@ -102,7 +102,6 @@ pub(crate) mod tests {
     use super::*;
     use crate::page::parts::text::tests::assert_parts;
 
-    /// A server that is ready.
     pub(crate) fn server(name: &str) -> Server {
         Server {
             id: format!("{name}-1a2b"),

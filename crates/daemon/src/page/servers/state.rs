@@ -11,12 +11,10 @@ use crate::page::parts::times::human_duration;
 /// How many progress reports of a server are shown. Nobody can follow more at once.
 const SHOWN_PROGRESS: usize = 3;
 
-/// The state as a coloured word.
 pub(crate) fn badge(server: &Server) -> Markup {
     text::badge(look(server))
 }
 
-/// The state for people.
 pub(crate) fn label(server: &Server) -> &'static str {
     look(server).1
 }
@@ -70,7 +68,6 @@ pub(crate) fn explanation(server: &Server) -> Markup {
     }
 }
 
-/// Memory for people.
 pub(crate) fn memory(server: &Server) -> String {
     or_dash(server.rss_bytes.map(mebibytes))
 }

@@ -13,14 +13,12 @@ use serde::Deserialize;
 use super::state::path;
 use crate::app::App;
 use crate::http::Problem;
-use crate::page::parts::form::{OwnForm, done};
-use crate::page::parts::notice::Notice;
+use crate::page::parts::form::{Notice, OwnForm, done};
 use crate::sessions::edit_queued;
 
 /// Who acts, as recorded in the session.
 const BY: &str = "the page";
 
-/// The form that begins a session.
 #[derive(Debug, Deserialize)]
 pub(crate) struct StartForm {
     directory: String,
@@ -77,12 +75,10 @@ async fn send(app: &App, id: SessionId, text: String) -> Result<(), SessionError
     app.sessions.start_turn(id, new).await.map(drop)
 }
 
-/// A browser sends line breaks as two characters.
 fn with_line_feeds(text: &str) -> String {
     text.replace("\r\n", "\n")
 }
 
-/// What a form wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Action {
@@ -100,7 +96,6 @@ enum Action {
     Remove,
 }
 
-/// The form behind every button.
 #[derive(Debug, Deserialize)]
 pub(crate) struct ChangeForm {
     id: String,
@@ -115,7 +110,6 @@ pub(crate) struct ChangeForm {
 }
 
 impl ChangeForm {
-    /// The page that the form stands on.
     fn page(&self) -> String {
         match self.after {
             Some(After::Overview) => "/".to_owned(),
@@ -131,11 +125,9 @@ enum After {
     Overview,
 }
 
-/// What a form did.
 struct Done {
     /// What the page that follows says; nothing if it shows the change anyway.
     text: Option<String>,
-    /// The page that follows.
     to: String,
 }
 
@@ -151,7 +143,6 @@ pub(crate) async fn change(
     }
 }
 
-/// The same words as the HTTP API has for it.
 fn refused(error: SessionError) -> Notice {
     Notice::warn(html! { (Problem::from(error).detail()) })
 }

@@ -25,7 +25,7 @@ use crate::page::parts::ansi::one_line;
 use crate::page::parts::assets;
 use crate::page::parts::error::PageError;
 use crate::page::parts::form::{PathId, button_form, hidden, token_field};
-use crate::page::parts::layout::{Live, Place, Refresh, live_path, page_around};
+use crate::page::parts::layout::{Live, NavItem, Refresh, live_path, page_around};
 use crate::page::parts::list::elsewhere;
 use crate::page::parts::text::{exact, percent_encode};
 use crate::page::parts::times::time;
@@ -34,14 +34,12 @@ use crate::sessions::wire;
 /// How many turns are shown. Older ones are behind a link.
 const SHOWN_TURNS: usize = 20;
 
-/// Which turns are shown.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct Window {
     /// Only those before this one.
     before: Option<String>,
 }
 
-/// A session with everything that its page shows.
 struct Detail {
     id: SessionId,
     session: Session,
@@ -75,7 +73,7 @@ pub(crate) async fn show(
     Ok(page_around(
         &app,
         &visitor,
-        Place::Sessions,
+        NavItem::Sessions,
         &live.title,
         &content,
     ))
@@ -112,7 +110,7 @@ async fn find(app: &App, text: &str) -> Result<Detail, PageError> {
 
 fn not_there(id: &str) -> PageError {
     let why = "It may have been removed.";
-    PageError::not_there(ErrorCode::SessionNotFound, ("session", "sessions"), id, why)
+    PageError::not_there(ErrorCode::SessionNotFound, "session", "sessions", id, why)
 }
 
 async fn read(app: &App, id: SessionId) -> Result<Detail, SessionError> {
@@ -194,7 +192,6 @@ fn content(visitor: &Visitor, detail: &Detail) -> Markup {
     }
 }
 
-/// A form of one button, about a session.
 fn button(visitor: &Visitor, session: &Session, action: &str, word: &str, more: &Markup) -> Markup {
     let fields: [(&str, &dyn Display); 2] = [("id", &session.id), ("action", &action)];
     button_form(
@@ -318,7 +315,6 @@ fn manage(visitor: &Visitor, session: &Session) -> Markup {
     }
 }
 
-/// The conversation, and where the next prompt is written.
 fn section(visitor: &Visitor, session: &Session, conversation: &Conversation) -> Markup {
     let id = percent_encode(&session.id);
     html! {

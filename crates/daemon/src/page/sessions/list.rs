@@ -29,7 +29,6 @@ const STATES: [Choice<Option<SessionState>>; 2] = [
     Choice::new("archived", "Archived", Some(SessionState::Archived)),
 ];
 
-/// Sessions can't be read.
 pub(crate) fn unreadable(error: SessionError) -> PageError {
     PageError::of(&Problem::from(error), "sessions")
 }

@@ -25,7 +25,6 @@ pub(crate) enum SessionPlan {
     None,
     /// The plan can't be read right now. Its page says why.
     Unreadable(String),
-    /// The session has a plan.
     Shown(Box<ShownPlan>),
 }
 

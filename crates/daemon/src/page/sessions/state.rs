@@ -5,12 +5,10 @@ use protocol::{Session, SessionState, TurnState};
 
 use crate::page::parts::text::{self, percent_encode, titled};
 
-/// Where a session is shown.
 pub(crate) fn path(id: &str) -> String {
     format!("/sessions/{}", percent_encode(id))
 }
 
-/// What a session is about, in one line.
 pub(crate) fn title(session: &Session) -> String {
     titled(&session.title, &session.id)
 }
@@ -28,7 +26,6 @@ pub(crate) fn badge(session: &Session) -> Markup {
     })
 }
 
-/// The state of a turn as a coloured word.
 pub(crate) fn turn_badge(state: TurnState) -> Markup {
     text::badge(turn_look(state))
 }

@@ -16,10 +16,8 @@ use crate::page::plans::state as plan_state;
 /// How much of one text is shown. All of it is in the export.
 const TEXT_CHARACTERS: usize = 200_000;
 
-/// A turn and its transcript.
 pub(crate) struct ShownTurn {
     pub(crate) turn: Turn,
-    /// The last event that is in the transcript.
     pub(crate) sequence: u64,
     pub(crate) transcript: TurnTranscript,
 }

@@ -14,7 +14,7 @@ use crate::durable::BreakerHistory;
 use crate::http::log_problem::reason_text;
 use crate::page::login::Visitor;
 use crate::page::parts::error::PageError;
-use crate::page::parts::layout::{Place, still_page};
+use crate::page::parts::layout::{NavItem, still_page};
 use crate::page::parts::list::Column::Text;
 use crate::page::parts::list::table_card;
 use crate::page::parts::text::percent_encode;
@@ -23,14 +23,12 @@ use crate::page::parts::times::time;
 /// How many events are on a page. Older ones are behind a link.
 const SHOWN_EVENTS: u32 = 50;
 
-/// Which part of which history.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Part {
     name: String,
     before: Option<u64>,
 }
 
-/// Where the history of a breaker is.
 pub(crate) fn path(name: &str) -> String {
     format!("/breakers/history?name={}", percent_encode(name))
 }
@@ -82,7 +80,7 @@ pub(crate) async fn show(
     Ok(still_page(
         &app,
         &visitor,
-        Place::Breakers,
+        NavItem::Breakers,
         &format!("History of {name}"),
         &content,
     ))
@@ -100,7 +98,6 @@ fn row(event: &BreakerEvent) -> Markup {
     }
 }
 
-/// What was done, for people.
 fn words(kind: &str) -> &str {
     match kind {
         "forced_open" => "Forced open",

@@ -17,11 +17,10 @@ use crate::http::breakers::{BreakerName, all, to_wire};
 use crate::http::log_problem::reason_text;
 use crate::page::login::Visitor;
 use crate::page::parts::error::PageError;
-use crate::page::parts::form::{OwnForm, button_form, done};
+use crate::page::parts::form::{Notice, OwnForm, button_form, done};
 use crate::page::parts::layout::{Live, Refresh};
 use crate::page::parts::list::Column::{Actions, Count, Text};
 use crate::page::parts::list::{count, empty, table_card};
-use crate::page::parts::notice::Notice;
 use crate::page::parts::text;
 use crate::page::parts::times::human_duration;
 
@@ -111,12 +110,10 @@ fn actions(breaker: &Breaker, visitor: &Visitor) -> Markup {
     }
 }
 
-/// The state of a breaker, as a coloured word.
 pub(crate) fn badge(breaker: &Breaker) -> Markup {
     text::badge(look(breaker.state))
 }
 
-/// The name of a state, for people.
 pub(crate) fn label(state: BreakerState) -> &'static str {
     look(state).1
 }
@@ -189,7 +186,6 @@ pub(crate) async fn reset_all(
     done(&app, &visitor, notice, "/breakers")
 }
 
-/// The form behind the Force buttons.
 #[derive(Debug, Deserialize)]
 pub(crate) struct ForceForm {
     name: String,

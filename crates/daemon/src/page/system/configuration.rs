@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::app::App;
 use crate::page::login::Visitor;
-use crate::page::parts::layout::{Place, still_page};
+use crate::page::parts::layout::{NavItem, still_page};
 use crate::page::parts::list::Column::Text;
 use crate::page::parts::list::table_card;
 use crate::page::parts::text::exact;
@@ -30,7 +30,7 @@ pub(crate) async fn show(State(app): State<Arc<App>>, visitor: Visitor) -> Marku
         }
         (table_card(&[Text("Setting"), Text("Value"), Text("From")], settings.settings.iter().map(row)))
     };
-    still_page(&app, &visitor, Place::Overview, "Configuration", &content)
+    still_page(&app, &visitor, NavItem::Overview, "Configuration", &content)
 }
 
 fn row(setting: &Setting) -> Markup {

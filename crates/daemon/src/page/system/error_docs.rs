@@ -34,7 +34,6 @@ fn render(block: &str) -> Markup {
     }
 }
 
-/// The second line of a table separates its head from the rest.
 fn table(block: &str) -> Markup {
     let row = |line: &str| -> Vec<Markup> {
         let cells = line.trim().trim_matches('|').split(" | ");

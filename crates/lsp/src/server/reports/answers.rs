@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 
 use crate::wire::ResponseError;
 
-/// The answers for one server.
 #[derive(Debug)]
 pub(super) struct Answers {
     folder: Value,
@@ -48,7 +47,7 @@ impl Answers {
         }
     }
 
-    /// The settings of a section: `a.b` is the value at `b` in the value at `a`. No section means everything.
+    /// The settings of a section: `a.b` is the value at `b` in the value at `a`. `None` means everything.
     fn section(&self, section: Option<&str>) -> Value {
         let Some(settings) = &self.settings else {
             return Value::Null;

@@ -19,29 +19,25 @@ use crate::{
 /// The method under which servers register the files that they watch.
 const WATCHED_FILES: &str = "workspace/didChangeWatchedFiles";
 
-/// How many changed files are kept to be opened: as many as somebody edits between two questions. When there are more,
-/// as after a checkout, none of them is opened, and the server reads them when it finds the time.
+/// How many changed files are opened: as many as somebody edits between two questions. If there are more, as after a
+/// checkout, none is opened, and the server reads them in its own time.
 const MOST_CHANGED: usize = 32;
 
-/// All of it.
 #[derive(Debug)]
 pub(super) struct ReportState {
     pub(super) capabilities: Arc<Capabilities>,
     pub(super) watched: WatchedFiles,
     pub(super) pushed: PushedDiagnostics,
-    /// Files that others have changed and that are not opened yet.
+    /// Changed files that aren't open yet.
     pub(super) changed: BTreeSet<PathBuf>,
     pub(super) readiness: Readiness,
-    /// The words with which it says that it has read the workspace.
+    /// The log message that reports the workspace as read.
     awaited: Option<&'static str>,
 }
 
-/// Whether what a server said changes anything.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum MessageEffect {
-    /// It is what it was waited for.
     Awaited,
-    /// It is for people.
     Something,
 }
 
@@ -67,13 +63,13 @@ impl ReportState {
         }
     }
 
-    /// The handshake is over. The server has from now on to begin its work.
+    /// The handshake is over. The server may begin its work.
     pub(super) fn initialized(&mut self, capabilities: Value, now: Instant) {
         Arc::make_mut(&mut self.capabilities).initialized(capabilities);
         self.readiness.initialized(now);
     }
 
-    /// The server has noted something down. Some say only there that they have read the workspace.
+    /// A log message of the server. Some report only there that they have read the workspace.
     pub(super) fn said(&mut self, text: &str, now: Instant) -> MessageEffect {
         match self.awaited {
             Some(awaited) if text.contains(awaited) => {
@@ -85,7 +81,6 @@ impl ReportState {
         }
     }
 
-    /// Others have changed a file that the server wants to hear of.
     pub(super) fn note_change(&mut self, path: &Path) {
         if self.changed.len() >= MOST_CHANGED {
             self.changed.clear();

@@ -140,7 +140,6 @@ pub(super) const OCAML: &[&str] = &[
 pub(super) const HASKELL: &[&str] = &["GHCUP_INSTALL_BASE_PREFIX", "CABAL_DIR", "STACK_ROOT"];
 pub(super) const NIX: &[&str] = &["NIX_PATH", "NIX_PROFILES", "NIX_SSL_CERT_FILE"];
 
-/// A step towards the root, in data.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step {
     Nearest(&'static [&'static str]),
@@ -225,7 +224,6 @@ impl Builtin {
         self
     }
 
-    /// The definition that configuration is laid over.
     pub(crate) fn definition(&self) -> ServerDefinition {
         let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
         let commands = self.commands.iter().filter_map(|words| {

@@ -12,7 +12,6 @@ mod web;
 
 pub(crate) use entry::{Builtin, common_variables};
 
-/// All of them, the better one first.
 pub(crate) fn all() -> impl Iterator<Item = &'static Builtin> {
     [
         compiled::SERVERS,

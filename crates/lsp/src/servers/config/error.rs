@@ -12,60 +12,33 @@ const LARGEST_SLIP: usize = 3;
 /// Why a configuration file, or a part of it, is not used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
-    /// The file cannot be read.
     #[error("{}: cannot be read: {reason}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// What the system says.
-        reason: String,
-    },
-    /// The file is larger than any configuration.
+    Unreadable { path: PathBuf, reason: String },
     #[error("{}: larger than {limit} bytes", path.display())]
-    TooLarge {
-        /// The file.
-        path: PathBuf,
-        /// What is read at most.
-        limit: u64,
-    },
-    /// It is no JSON.
+    TooLarge { path: PathBuf, limit: u64 },
     #[error("{}:{line}:{column}: {message}", path.display())]
     Syntax {
-        /// The file.
         path: PathBuf,
-        /// From 1.
         line: usize,
-        /// From 1.
         column: usize,
-        /// What the parser says.
         message: String,
     },
-    /// It is JSON, but a key or a value is none that we know.
     #[error("{}:{line}:{column}: {key}: {message}{}", path.display(), suggested(suggestion.as_deref()))]
     Value {
-        /// The file.
         path: PathBuf,
-        /// From 1.
         line: usize,
-        /// From 1.
         column: usize,
         /// Where it stands, such as `servers.pyright.comand`.
         key: String,
-        /// What is wrong.
         message: String,
-        /// What may have been meant.
         suggestion: Option<String>,
     },
     /// One entry makes no sense as a whole. The others are used.
     #[error("{}: {key}: {message}{}", path.display(), suggested(suggestion.as_deref()))]
     Entry {
-        /// The file.
         path: PathBuf,
-        /// The entry.
         key: String,
-        /// What is wrong.
         message: String,
-        /// What may have been meant.
         suggestion: Option<String>,
     },
 }
@@ -73,37 +46,23 @@ pub enum ConfigError {
 /// Something about the configuration that people should see.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigNote {
-    /// The repository has a configuration that nobody has trusted, so it is not used.
     #[error("{} is not used, since it can name programs to run and is not trusted; read it, then: {how_to_trust}", path.display())]
     Untrusted {
-        /// The file.
         path: PathBuf,
-        /// What would be trusted.
         hash: ConfigHash,
-        /// A command line.
         how_to_trust: String,
     },
-    /// A file, or a part of it, is not used.
     #[error(transparent)]
     Broken(ConfigError),
     /// The workspace brings a program of its own, and another one, or none, is used.
     #[error("{}, a program of the workspace, is not used for {server}, since the workspace is not trusted: {how_to_trust}", program.display())]
     LocalProgramNotUsed {
-        /// The server.
         server: String,
-        /// The program.
         program: PathBuf,
-        /// A command line.
         how_to_trust: String,
     },
-    /// A server is not used, since its root cannot be found.
     #[error("{server} is not used: {reason}")]
-    NoRoot {
-        /// The server.
-        server: String,
-        /// Why.
-        reason: String,
-    },
+    NoRoot { server: String, reason: String },
 }
 
 fn suggested(suggestion: Option<&str>) -> String {
@@ -121,7 +80,6 @@ pub(super) fn typed<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, C
     Ok(value)
 }
 
-/// Turns an error of the parser into ours.
 pub(super) fn place(path: &Path, key: Option<String>, error: &serde_json::Error) -> ConfigError {
     let (line, column) = (error.line(), error.column());
     // The parser says the place at the end of its message; we say it in front.
@@ -164,7 +122,6 @@ pub(super) fn place(path: &Path, key: Option<String>, error: &serde_json::Error)
     }
 }
 
-/// The name that was probably meant.
 pub(super) fn closest<'a>(written: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
     known
         .map(|name| (strsim::damerau_levenshtein(written, name), name))
@@ -174,7 +131,6 @@ pub(super) fn closest<'a>(written: &str, known: impl Iterator<Item = &'a str>) -
 }
 
 impl ConfigError {
-    /// The file.
     pub fn path(&self) -> &std::path::Path {
         match self {
             Self::Unreadable { path, .. }

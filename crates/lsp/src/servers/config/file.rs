@@ -14,14 +14,12 @@ const REPOSITORY_FILE: &str = ".lsp.json";
 /// the daemon grow.
 const LARGEST_FILE_BYTES: u64 = 256 * 1024;
 
-/// What was read.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Read {
     /// There is no such file.
     Absent,
     /// Its content, which is hashed and parsed as one and the same.
     Content(Vec<u8>),
-    /// It is there and cannot be used.
     Refused(ConfigError),
 }
 

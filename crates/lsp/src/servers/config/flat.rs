@@ -74,7 +74,6 @@ pub(super) fn is_flat(path: &Path, text: &str) -> Result<bool, ConfigError> {
     Ok(!is_ours)
 }
 
-/// Reads it.
 pub(super) fn parse(path: &Path, text: &str) -> Result<Configuration, ConfigError> {
     let is_wrapped = serde_json::from_str::<BTreeMap<String, IgnoredAny>>(text)
         .is_ok_and(|keys| keys.contains_key(WRAPPER));

@@ -13,7 +13,6 @@ use super::super::roots::RootRule;
 use super::error::{ConfigError, closest};
 use super::patch::ServerPatch;
 
-/// What one file says.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Configuration {
     pub(crate) servers: BTreeMap<String, ServerPatch>,
@@ -21,7 +20,6 @@ pub(crate) struct Configuration {
     pub(crate) prefer: BTreeMap<String, Vec<String>>,
 }
 
-/// One file, and whose it is.
 #[derive(Debug)]
 pub(crate) struct Layer {
     pub(crate) origin: Origin,
@@ -123,7 +121,6 @@ impl Merged {
     }
 }
 
-/// Whether a definition can be used at all.
 fn check(definition: &ServerDefinition) -> Result<(), String> {
     if definition.enablement == Enablement::Disabled {
         return Ok(());

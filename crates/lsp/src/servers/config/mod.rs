@@ -20,7 +20,6 @@ pub(crate) use merge::{Configuration, Layer, Merged};
 
 use own::OwnFormat;
 
-/// Reads a configuration in either format.
 pub(crate) fn parse(path: &std::path::Path, text: &str) -> Result<Configuration, ConfigError> {
     if flat::is_flat(path, text)? {
         return flat::parse(path, text);

@@ -12,7 +12,6 @@ use super::super::definition::{CommandLine, Enablement, Role, ServerLimits, Tran
 use super::merge::Configuration;
 use super::patch::ServerPatch;
 
-/// The whole file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct OwnFormat {
@@ -133,7 +132,6 @@ pub(super) fn by_language(extensions: BTreeMap<String, String>) -> BTreeMap<Stri
     languages
 }
 
-/// One string, or a list of at least one.
 #[derive(Debug)]
 pub(super) struct Words(pub(super) Vec<String>);
 

@@ -30,7 +30,6 @@ pub(crate) struct ServerPatch {
 }
 
 impl ServerPatch {
-    /// Lays itself over a definition.
     pub(crate) fn apply(self, definition: &mut ServerDefinition, origin: &Origin) {
         definition.origin = origin.clone();
         if self.command.is_some() || matches!(self.transport, Some(Transport::Tcp(_))) {

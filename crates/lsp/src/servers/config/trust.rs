@@ -38,14 +38,5 @@ impl fmt::Debug for ConfigHash {
     }
 }
 
-/// What the user has trusted. The daemon keeps it; it is asked each time a workspace is looked at.
-pub trait Trust: Send + Sync + 'static {
-    /// Whether the user has trusted exactly this.
-    fn is_trusted(&self, hash: &ConfigHash) -> bool;
-}
-
-impl<F: Fn(&ConfigHash) -> bool + Send + Sync + 'static> Trust for F {
-    fn is_trusted(&self, hash: &ConfigHash) -> bool {
-        self(hash)
-    }
-}
+/// Whether the user trusts a configuration. It is called each time a workspace is looked at.
+pub type Trust = dyn Fn(&ConfigHash) -> bool + Send + Sync;

@@ -1,7 +1,7 @@
-//! Memory that nobody uses any more goes back to the system.
+//! Returns freed memory to the system.
 //!
-//! The allocator keeps what was freed between two things that are still there, and hundreds of streams that end at once
-//! leave a lot of that. Nobody would give it back while the daemon has nothing else to do.
+//! The allocator keeps freed memory that lies between two live allocations, and hundreds of streams that end at once
+//! leave a lot of it. An idle daemon would keep it forever.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use kernel::{Clock, Deadline, Scope};
 use tokio::sync::Semaphore;
 
-/// After so many streams it is worth the while.
+/// After so many ended streams it is worth the effort.
 const STREAMS: u32 = 64;
 
 /// How long to wait for others that end at the same time.
@@ -17,24 +17,23 @@ const TOGETHER: Duration = Duration::from_millis(500);
 
 /// Counts streams that have ended.
 #[derive(Clone, Debug)]
-pub(super) struct Relief {
-    /// As many permits as streams have ended since memory was last given back.
+pub(super) struct MemoryTrimmer {
+    /// One permit for each stream that has ended since memory was last returned.
     ended: Arc<Semaphore>,
 }
 
-impl Relief {
+impl MemoryTrimmer {
     pub(super) fn new() -> Self {
         Self {
             ended: Arc::new(Semaphore::new(0)),
         }
     }
 
-    /// A stream has ended, and what it had is freed.
     pub(super) fn stream_ended(&self) {
         self.ended.add_permits(1);
     }
 
-    /// Gives memory back whenever many streams have ended, until `stop` is cancelled.
+    /// Returns memory whenever many streams have ended, until `stop` is cancelled.
     pub(super) async fn run(self, clock: Arc<dyn Clock>, stop: Scope) {
         loop {
             tokio::select! {

@@ -11,27 +11,23 @@ use protocol::PlanId;
 use super::plan_view::PlanView;
 use super::service::QuestionError;
 
-/// Which tree is looked at.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) enum Ground {
-    /// The workspace, the repository or the directory itself that this one is in, as it is on disk.
+pub(crate) enum TreeRef {
+    /// The workspace, repository or directory around this one, as it is on disk.
     Directory(PathBuf),
-    /// The sandbox of a plan.
     Plan(PlanId),
 }
 
-/// A tree that was found.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct SearchedTree {
     pub(super) root: PathBuf,
-    /// What paths are written from.
     pub(super) directory: PathBuf,
     pub(super) view: Arc<dyn View>,
 }
 
-impl Ground {
+impl TreeRef {
     /// Finds the tree. A plan that is being applied is waited for, until the deadline.
-    pub(super) async fn find(self, plans: &Plans, deadline: Deadline) -> Result<Found, QuestionError> {
+    pub(super) async fn find(self, plans: &Plans, deadline: Deadline) -> Result<SearchedTree, QuestionError> {
         match self {
             Self::Directory(directory) => on_disk(plans, directory).await,
             Self::Plan(plan) => {
@@ -43,7 +39,7 @@ impl Ground {
                     }
                 };
                 let root = sandbox.root().to_owned();
-                Ok(Found {
+                Ok(SearchedTree {
                     directory: root.clone(),
                     root,
                     view: Arc::new(PlanView(sandbox)),
@@ -53,11 +49,11 @@ impl Ground {
     }
 }
 
-async fn on_disk(plans: &Plans, directory: PathBuf) -> Result<Found, QuestionError> {
+async fn on_disk(plans: &Plans, directory: PathBuf) -> Result<SearchedTree, QuestionError> {
     let root = plans.root_of(directory.clone()).await?;
     let looked = blocking(move || {
         must_be_readable(&root)?;
-        Ok(Found {
+        Ok(SearchedTree {
             directory: directory.canonicalize().unwrap_or(directory),
             view: Arc::new(DiskView::new(root.clone())),
             root,

@@ -13,18 +13,15 @@ use tokio::runtime::Runtime;
 use super::service::{Starter, environment};
 use crate::statistics::nanoseconds;
 
-/// Where sandboxes of one workspace are made.
-pub(super) struct Ground<'a> {
+pub(super) struct Sandboxes<'a> {
     pub(super) runtime: &'a Runtime,
     pub(super) starter: Starter,
     strategies: Strategies,
     workspace: PathBuf,
     scratch: PathBuf,
-    /// The image that is warm.
     warm: Taken,
 }
 
-/// A sandbox that is open.
 pub(super) struct Made {
     pub(super) sandbox: Arc<dyn Sandbox>,
     /// How long it took until it was.
@@ -33,8 +30,7 @@ pub(super) struct Made {
     order: SandboxSpec,
 }
 
-impl<'a> Ground<'a> {
-    /// Prepares everything in an empty directory, a base of the workspace included.
+impl<'a> Sandboxes<'a> {
     pub(super) fn prepare(
         runtime: &'a Runtime,
         tidelock: &Path,
@@ -62,7 +58,6 @@ impl<'a> Ground<'a> {
         &self.warm
     }
 
-    /// Makes and opens a sandbox on the warm image.
     pub(super) fn make(&self, name: SandboxStrategy) -> Result<Made> {
         self.make_on(name, &self.warm, Instant::now())
     }

@@ -19,15 +19,14 @@ const LONG_NAME: usize = 14;
 /// What is larger is no source.
 const LARGEST_BYTES: u64 = 1024 * 1024;
 
-/// A daemon of our own.
-pub(super) struct Ground {
+pub(super) struct ContextDaemon {
     _daemon: Daemon,
     pub(super) pid: u32,
     socket: PathBuf,
     token: String,
 }
 
-impl Ground {
+impl ContextDaemon {
     pub(super) fn start(tidelock: &Path) -> Result<Self> {
         let daemon = Daemon::start(tidelock, |_| Ok(()))?;
         Ok(Self {
@@ -38,12 +37,10 @@ impl Ground {
         })
     }
 
-    /// A connection of its own.
     pub(super) fn client(&self) -> Result<HttpClient> {
         HttpClient::unix(&self.socket, &self.token)
     }
 
-    /// Asks, and tells how long the answer took to come.
     pub(super) fn ask(&self, question: &Value) -> Result<(Duration, Value)> {
         let mut client = self.client()?;
         let began = Instant::now();
@@ -72,7 +69,6 @@ impl Ground {
         }
     }
 
-    /// Throws the index of a tree away.
     pub(super) fn forget(&self, root: &Path) -> Result<()> {
         let order = json!({ "directory": root });
         self.client()?.post_json("/v1/context/indexes/remove", &order)?;
@@ -80,12 +76,10 @@ impl Ground {
     }
 }
 
-/// A question that goes to one strategy.
 pub(super) fn keyword(root: &Path, query: &str) -> Value {
     json!({ "directory": root, "query": query, "only": ["keyword"], "budget_tokens": 2000 })
 }
 
-/// What cargo has unpacked.
 pub(super) fn sources() -> Result<PathBuf> {
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| Some(Path::new(&std::env::var_os("HOME")?).join(".cargo")));

@@ -13,8 +13,7 @@ use crate::own_daemon::Daemon;
 /// How long one request waits for the end of a turn; the most that the daemon allows.
 const WAIT_MS: u64 = 60_000;
 
-/// A daemon of our own.
-pub(super) struct Ground {
+pub(super) struct SessionDaemon {
     pub(super) daemon: Daemon,
     pub(super) pid: u32,
     socket: PathBuf,
@@ -22,7 +21,7 @@ pub(super) struct Ground {
     workspace: TempDir,
 }
 
-impl Ground {
+impl SessionDaemon {
     pub(super) fn start(tidelock: &Path) -> Result<Self> {
         Self::around(Daemon::start(tidelock, |_| Ok(()))?, tempfile::tempdir()?)
     }
@@ -62,7 +61,6 @@ impl Ground {
         HttpClient::unix(&self.socket, &self.token)
     }
 
-    /// Where readers come in.
     pub(super) fn door(&self) -> Door {
         Door::Unix(self.socket.clone())
     }
@@ -73,7 +71,6 @@ impl Ground {
         id(session.get("session").unwrap_or(&session))
     }
 
-    /// Starts a turn that follows a script.
     pub(super) fn turn(&self, session: &str, script: &str) -> Result<String> {
         let body = json!({"prompt": "go", "agent": {"name": "rehearsal", "script": script}});
         let accepted = self
@@ -82,7 +79,6 @@ impl Ground {
         id(&accepted["turn"])
     }
 
-    /// A turn when it is over.
     pub(super) fn ended(&self, session: &str, turn: &str) -> Result<Value> {
         loop {
             let path = format!("/v1/sessions/{session}/turns/{turn}?wait_ms={WAIT_MS}");
@@ -93,7 +89,6 @@ impl Ground {
         }
     }
 
-    /// What a reader of a turn asks for.
     pub(super) fn request(&self, session: &str, turn: &str, query: &str) -> String {
         format!(
             "GET /v1/sessions/{session}/turns/{turn}/events{query} HTTP/1.1\r\nhost: localhost\r\n\
