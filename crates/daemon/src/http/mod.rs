@@ -1,11 +1,12 @@
 //! The HTTP interface: which path leads where, and what stands before it.
 
 mod activity;
-mod actor;
+
 mod blocking;
 pub(crate) mod body;
 mod boots;
 pub(crate) mod breakers;
+pub(crate) mod caller;
 mod clients;
 mod config;
 pub(crate) mod consent;
@@ -15,15 +16,15 @@ mod finish;
 pub(crate) mod guard;
 pub(crate) mod health;
 mod idempotency;
-mod ids;
-mod jobs;
+pub(crate) mod ids;
+pub(crate) mod jobs;
 mod lists;
 mod log;
 pub(crate) mod log_problem;
 pub(crate) mod lsp;
 mod needs;
 mod openapi;
-mod pieces;
+pub(crate) mod pieces;
 mod plans;
 pub(crate) mod problem;
 mod processes;
@@ -51,16 +52,14 @@ use protocol::ErrorCode;
 
 pub(crate) use blocking::blocking;
 pub(crate) use body::read_body;
-pub(crate) use finish::{REQUEST_ID_HEADER, finish};
+pub(crate) use finish::{REQUEST_ID_HEADER, STUMBLED, catch_panic, finish};
 pub use openapi::openapi_json;
-pub(crate) use plans::{read_plan_file, to_new_plan};
 pub(crate) use problem::Problem;
 pub(crate) use refused_lines::RefusedLines;
 pub(crate) use sse::{EVENT_STREAM, take_place};
 
 use crate::app::App;
-use crate::mcp::{self, Inside};
-use crate::{metrics, page};
+use crate::{mcp, metrics, page};
 
 /// Everything that the daemon answers.
 pub(crate) fn router(app: &Arc<App>) -> Router {
@@ -68,13 +67,8 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         .route("/healthz", get(health::health))
         .route("/readyz", get(health::readiness))
         .route("/openapi.json", get(openapi::show));
-    let inside = Inside::new(
-        for_callers()
-            .layer(from_fn_with_state(Arc::clone(app), finish))
-            .with_state(Arc::clone(app)),
-    );
     let for_callers = for_callers()
-        .merge(mcp::router(app, inside))
+        .merge(mcp::router(app))
         .route_layer(from_fn_with_state(Arc::clone(app), guard::authenticate));
     for_everybody
         .merge(for_callers)

@@ -214,7 +214,7 @@ fn set_media_type(headers: &mut HeaderMap) {
 }
 
 /// An error with everything that led to it, in one line.
-pub(super) fn describe(error: &dyn Error) -> String {
+pub(crate) fn describe(error: &dyn Error) -> String {
     let causes = iter::successors(Some(error), |&error| error.source());
     Vec::from_iter(causes.map(ToString::to_string)).join(": ")
 }

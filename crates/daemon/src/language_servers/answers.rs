@@ -2,15 +2,35 @@
 
 use lsp::{ActionEffect, Answered, Completeness, DiagnosticTag, FileChange, Outcome, Severity};
 use protocol::{
-    AnsweredBy, Call, CallsAnswer, CodeAction, CodeActionsAnswer, Completion, CompletionsAnswer, Diagnostic,
-    DiagnosticSeverity, DiagnosticsAnswer, EditAnswer, FileEdit, HoverAnswer, Location, LocationsAnswer,
-    NotAnswered, Position, Range, Related, Signature, SignatureAnswer, Symbol, SymbolsAnswer, TextEdit,
+    AnsweredBy, Call, CallsAnswer, CodeAction, CodeActionsAnswer, CodeAnswer, CodeVerb, Completion,
+    CompletionsAnswer, Diagnostic, DiagnosticSeverity, DiagnosticsAnswer, EditAnswer, FileEdit, HoverAnswer,
+    Location, LocationsAnswer, NotAnswered, Position, Range, Related, Signature, SignatureAnswer, Symbol,
+    SymbolsAnswer, TextEdit,
 };
 
 use super::problems::code_of;
 
+/// The answer to a verb. An outcome of another kind never comes to a question.
+pub(super) fn answer(verb: CodeVerb, answered: Answered) -> CodeAnswer {
+    match verb {
+        CodeVerb::Diagnostics => CodeAnswer::Diagnostics(diagnostics(answered)),
+        CodeVerb::Hover => CodeAnswer::Hover(hover(answered)),
+        CodeVerb::Completions => CodeAnswer::Completions(completions(answered)),
+        CodeVerb::Definition
+        | CodeVerb::Declaration
+        | CodeVerb::TypeDefinition
+        | CodeVerb::Implementation
+        | CodeVerb::References => CodeAnswer::Locations(locations(answered)),
+        CodeVerb::Rename | CodeVerb::Format => CodeAnswer::Edit(edit(answered)),
+        CodeVerb::CodeActions => CodeAnswer::CodeActions(code_actions(answered)),
+        CodeVerb::Signature => CodeAnswer::Signature(signatures(answered)),
+        CodeVerb::Symbols | CodeVerb::WorkspaceSymbols => CodeAnswer::Symbols(symbols(answered)),
+        CodeVerb::Calls => CodeAnswer::Calls(calls(answered)),
+    }
+}
+
 /// Places. An answer of another kind does not come to this question.
-pub(crate) fn locations(answered: Answered) -> LocationsAnswer {
+fn locations(answered: Answered) -> LocationsAnswer {
     let (workspace, answered_by) = (workspace(&answered), answered_by(&answered));
     let (locations, total) = match answered.answer.outcome {
         Outcome::Locations(list) => (list.items.iter().map(location).collect(), list.total),
@@ -24,7 +44,7 @@ pub(crate) fn locations(answered: Answered) -> LocationsAnswer {
     }
 }
 
-pub(crate) fn hover(answered: Answered) -> HoverAnswer {
+fn hover(answered: Answered) -> HoverAnswer {
     let (workspace, answered_by) = (workspace(&answered), answered_by(&answered));
     let hover = match answered.answer.outcome {
         Outcome::Hover(hover) => hover,
@@ -38,7 +58,7 @@ pub(crate) fn hover(answered: Answered) -> HoverAnswer {
     }
 }
 
-pub(crate) fn completions(answered: Answered) -> CompletionsAnswer {
+fn completions(answered: Answered) -> CompletionsAnswer {
     let (workspace, answered_by) = (workspace(&answered), answered_by(&answered));
     let (completions, total, incomplete) = match answered.answer.outcome {
         Outcome::Completions(found) => (
@@ -57,7 +77,7 @@ pub(crate) fn completions(answered: Answered) -> CompletionsAnswer {
     }
 }
 
-pub(crate) fn edit(answered: Answered) -> EditAnswer {
+fn edit(answered: Answered) -> EditAnswer {
     let (workspace, answered_by) = (workspace(&answered), answered_by(&answered));
     let (files, diff) = match answered.answer.outcome {
         Outcome::Edit(edit) => (edit.changes.iter().map(file_edit).collect(), edit.diff),
@@ -71,7 +91,7 @@ pub(crate) fn edit(answered: Answered) -> EditAnswer {
     }
 }
 
-pub(crate) fn code_actions(answered: Answered) -> CodeActionsAnswer {
+fn code_actions(answered: Answered) -> CodeActionsAnswer {
     let (workspace, answered_by) = (workspace(&answered), answered_by(&answered));
     let not_answered = not_answered(&answered);
     let actions = match answered.answer.outcome {
@@ -86,7 +106,7 @@ pub(crate) fn code_actions(answered: Answered) -> CodeActionsAnswer {
     }
 }
 
-pub(crate) fn signatures(answered: Answered) -> SignatureAnswer {
+fn signatures(answered: Answered) -> SignatureAnswer {
     let (workspace, answered_by) = (workspace(&answered), answered_by(&answered));
     let (signatures, active) = match answered.answer.outcome {
         Outcome::Signatures(found) if !found.signatures.is_empty() => {
@@ -103,7 +123,7 @@ pub(crate) fn signatures(answered: Answered) -> SignatureAnswer {
     }
 }
 
-pub(crate) fn symbols(answered: Answered) -> SymbolsAnswer {
+fn symbols(answered: Answered) -> SymbolsAnswer {
     let (workspace, answered_by) = (workspace(&answered), answered_by(&answered));
     let (symbols, total) = match answered.answer.outcome {
         Outcome::Symbols(list) => (list.items.into_iter().map(symbol).collect(), list.total),
@@ -117,7 +137,7 @@ pub(crate) fn symbols(answered: Answered) -> SymbolsAnswer {
     }
 }
 
-pub(crate) fn calls(answered: Answered) -> CallsAnswer {
+fn calls(answered: Answered) -> CallsAnswer {
     let (workspace, answered_by) = (workspace(&answered), answered_by(&answered));
     let (calls, total) = match answered.answer.outcome {
         Outcome::Calls(list) => (list.items.into_iter().map(call).collect(), list.total),
@@ -131,7 +151,7 @@ pub(crate) fn calls(answered: Answered) -> CallsAnswer {
     }
 }
 
-pub(crate) fn diagnostics(answered: Answered) -> DiagnosticsAnswer {
+fn diagnostics(answered: Answered) -> DiagnosticsAnswer {
     let (workspace, answered_by) = (workspace(&answered), answered_by(&answered));
     let not_answered = not_answered(&answered);
     let (diagnostics, total) = match answered.answer.outcome {

@@ -8,26 +8,25 @@ pub(crate) mod problems;
 mod questions;
 mod servers;
 mod start;
+mod text;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use kernel::{Cause, Clock, Deadline, Scope};
-use lsp::{Answered, AskError, Detail, ExpectedProcess, Languages, ServerView};
+use lsp::{AskError, Detail, ExpectedProcess, Languages, ServerView};
 use protocol::{
-    ConfigNote, ErrorCode, LspConfig, RawAnswer, RawRequest, Server, ServerHealth, ServerLog, StartServer,
-    TrustConfig, Trusted,
+    CodeAnswer, CodeQuery, CodeVerb, ConfigNote, ErrorCode, LspConfig, RawAnswer, RawRequest, Server,
+    ServerHealth, ServerLog, StartServer, TrustConfig, Trusted,
 };
 
+use crate::app::App;
 use crate::durable::TrustedConfigs;
 use crate::http::Problem;
 
-pub(crate) use answers::{
-    calls, code_actions, completions, diagnostics, edit, hover, locations, signatures, symbols,
-};
-pub(crate) use questions::Verb;
 pub(crate) use start::start;
+pub(crate) use text::answer_text;
 
 use problems::to_problem;
 
@@ -42,6 +41,15 @@ pub(crate) struct LanguageServers {
     languages: Languages,
     trusted: TrustedConfigs,
     clock: Arc<dyn Clock>,
+}
+
+/// Asks a question for a client, and counts it.
+pub(crate) async fn ask(app: &App, verb: CodeVerb, query: CodeQuery) -> Result<CodeAnswer, Problem> {
+    let asked_at = app.clock.now();
+    let answer = app.language_servers.ask(verb, query, &app.life.scope()).await?;
+    let elapsed = app.clock.now().saturating_duration_since(asked_at);
+    app.metrics.query_answered(verb, &answer, elapsed);
+    Ok(answer)
 }
 
 impl LanguageServers {
@@ -149,12 +157,13 @@ impl LanguageServers {
     /// Asks a question.
     pub(crate) async fn ask(
         &self,
-        verb: Verb,
-        query: protocol::CodeQuery,
+        verb: CodeVerb,
+        query: CodeQuery,
         scope: &Scope,
-    ) -> Result<Answered, Problem> {
+    ) -> Result<CodeAnswer, Problem> {
         let ask = questions::read(verb, query)?;
-        self.languages.ask(ask, scope).await.map_err(to_problem)
+        let answered = self.languages.ask(ask, scope).await.map_err(to_problem)?;
+        Ok(answers::answer(verb, answered))
     }
 
     /// Sends a request of the protocol itself.

@@ -108,7 +108,7 @@ mod tests {
             vec!["hover", "symbols"]
         }
 
-        async fn ask(&self, _: LanguageOrder) -> Result<Value, LanguageError> {
+        async fn ask(&self, _: LanguageOrder) -> Result<String, LanguageError> {
             unreachable!("nothing is called")
         }
     }
@@ -123,7 +123,8 @@ mod tests {
     fn example(takes: &Takes) -> Value {
         match takes {
             Takes::Text => json!("text"),
-            Takes::Number { most, .. } => json!(most),
+            Takes::Texts => json!(["text"]),
+            Takes::Number { most, .. } | Takes::Capped { most, .. } => json!(most),
             Takes::YesOrNo => json!(true),
             Takes::OneOf(words) => json!(words[0]),
         }

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::error::ToolError;
 use super::order::Touches;
 use super::parameters::{Parameter, Takes, optional, required};
-use super::place::Place;
+use super::path::SandboxPath;
 use super::running::{self, Running};
 use super::spec::{Access, ToolboxOptions};
 use super::text::{SHOWN_LIMIT_BYTES, beginning, one_line};
@@ -25,7 +25,7 @@ const LEAST_TOKENS: u64 = 100;
 #[derive(Debug)]
 pub(super) struct Context {
     pub(super) query: String,
-    pub(super) place: Place,
+    pub(super) place: SandboxPath,
     pub(super) budget_tokens: usize,
 }
 
@@ -83,7 +83,7 @@ impl Tool for Context {
             title: one_line(&format!("context {}", self.query)),
             subjects: vec![self.place.to_string()],
             // Pieces can be of any file, so it waits for what is written before it.
-            touches: Touches::Reads(vec![Place::Root]),
+            touches: Touches::Reads(vec![SandboxPath::Root]),
             whole_trees: Vec::new(),
         }
     }

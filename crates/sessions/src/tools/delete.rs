@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::error::ToolError;
 use super::order::Touches;
 use super::parameters::{Parameter, Takes, required};
-use super::place::Place;
+use super::path::SandboxPath;
 use super::running::{self, Running};
 use super::spec::{Access, ToolboxOptions};
 use super::tool::{About, Told, Tool};
@@ -45,7 +45,7 @@ impl Tool for Delete {
         About {
             title: format!("delete {}", self.path),
             subjects: vec![self.path.to_string()],
-            touches: Touches::Writes(vec![Place::Path(self.path.clone())]),
+            touches: Touches::Writes(vec![SandboxPath::Path(self.path.clone())]),
             whole_trees: vec![self.path.clone()],
         }
     }

@@ -1,13 +1,13 @@
 //! `edit`: an exact piece of a file, which must occur once.
 
 use async_trait::async_trait;
-use plans::{FileOperation, RelPath};
+use plans::{Explorer, FileOperation, RelPath};
 use serde::Deserialize;
 
 use super::error::ToolError;
 use super::order::Touches;
 use super::parameters::{Parameter, Takes, required};
-use super::place::Place;
+use super::path::SandboxPath;
 use super::read::read_text;
 use super::running::{self, Running};
 use super::spec::{Access, ToolboxOptions};
@@ -79,7 +79,7 @@ impl Tool for Edit {
         About {
             title: format!("edit {}", self.path),
             subjects: vec![self.path.to_string()],
-            touches: Touches::Writes(vec![Place::Path(self.path.clone())]),
+            touches: Touches::Writes(vec![SandboxPath::Path(self.path.clone())]),
             whole_trees: Vec::new(),
         }
     }
@@ -88,10 +88,7 @@ impl Tool for Edit {
         let (path, find) = (self.path.clone(), self.find.clone());
         // The plan looks again when it writes. This look is for the words.
         let line = running
-            .explore(move |explorer, _| {
-                let content = read_text(explorer, &path)?;
-                the_one_line(&path, &content, &find)
-            })
+            .explore(move |explorer, _| find_once(explorer, &path, &find))
             .await?;
         let path = self.path.clone();
         let operation = FileOperation::Edit {
@@ -104,7 +101,14 @@ impl Tool for Edit {
     }
 }
 
-/// The line of the only place that a piece is at; otherwise what to do about it.
+/// The line of the only place in a file that has this text.
+///
+/// # Errors
+/// There is no such place, or several. The error says where, and what to do about it.
+pub fn find_once(explorer: &Explorer<'_, '_>, path: &RelPath, find: &str) -> Result<usize, ToolError> {
+    the_one_line(path, &read_text(explorer, path)?, find)
+}
+
 fn the_one_line(path: &RelPath, content: &[u8], find: &str) -> Result<usize, ToolError> {
     let places = places(content, find.as_bytes());
     let line_of = |place: &usize| 1 + content[..*place].iter().filter(|byte| **byte == b'\n').count();

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::error::ToolError;
 use super::order::Touches;
 use super::parameters::{Parameter, Takes, optional, required};
-use super::place::Place;
+use super::path::SandboxPath;
 use super::running::{self, Running};
 use super::spec::{Access, ToolboxOptions};
 use super::text::{SHOWN_LIMIT_BYTES, beginning, one_line};
@@ -20,7 +20,7 @@ const LARGEST: u64 = 1 << 31;
 #[derive(Debug)]
 pub(super) struct Language {
     verb: String,
-    place: Place,
+    place: SandboxPath,
     line: Option<u32>,
     column: Option<u32>,
     name: Option<String>,
@@ -42,7 +42,7 @@ impl Tool for Language {
     const NAME: &'static str = "language";
     const DESCRIPTION: &'static str = "Asks the language servers about code: where something is defined or used, what is \
         wrong with a file, what a file defines. They see the workspace's files as the user has them, without what was changed in \
-        this plan. The answer is JSON. It changes nothing: a rename or a format says what would have to be edited.";
+        this plan. It changes nothing: a rename or a format shows the edits to make.";
     const ACCESS: Access = Access::Reads;
 
     fn parameters(ports: &Ports) -> Vec<Parameter> {
@@ -125,7 +125,6 @@ impl Tool for Language {
             .within(options.ports.languages.ask(order))
             .await?
             .map_err(|error| ToolError::Refused(format!("{error} ({})", error.code)))?;
-        let answer = answer.to_string();
         let (shown, is_cut) = beginning(&answer, SHOWN_LIMIT_BYTES);
         let mut text = shown.to_owned();
         if is_cut {

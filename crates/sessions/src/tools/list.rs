@@ -10,7 +10,7 @@ use super::error::ToolError;
 use super::matching::PathPattern;
 use super::order::Touches;
 use super::parameters::{Parameter, Takes, optional};
-use super::place::Place;
+use super::path::SandboxPath;
 use super::running::{self, Patience, Running};
 use super::spec::{Access, ToolboxOptions};
 use super::text::SHOWN_LIMIT_BYTES;
@@ -19,7 +19,7 @@ use crate::ports::Ports;
 
 #[derive(Debug)]
 pub(super) struct List {
-    place: Place,
+    place: SandboxPath,
     pattern: Option<PathPattern>,
     shown_pattern: String,
 }
@@ -110,10 +110,10 @@ impl List {
 }
 
 /// What is in a directory, by name; directories with a slash.
-pub(super) fn names(tree: &Tree, place: &Place) -> Result<Told, ToolError> {
+pub(super) fn names(tree: &Tree, place: &SandboxPath) -> Result<Told, ToolError> {
     let failed = |error: plans::TreeError| match place {
-        Place::Path(path) => ToolError::of_tree(path, &error),
-        Place::Root => ToolError::Refused(error.to_string()),
+        SandboxPath::Path(path) => ToolError::of_tree(path, &error),
+        SandboxPath::Root => ToolError::Refused(error.to_string()),
     };
     let mut names: Vec<String> = tree
         .list(place.as_path())
@@ -151,7 +151,7 @@ impl Lines {
         }
     }
 
-    fn told(mut self, nothing: &str, place: &Place) -> Told {
+    fn told(mut self, nothing: &str, place: &SandboxPath) -> Told {
         if self.text.is_empty() && self.left_out == 0 {
             return Told::done(nothing);
         }

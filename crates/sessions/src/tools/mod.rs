@@ -7,6 +7,9 @@
 //! - `permit.rs`: the rules and the user. `running.rs`: what a tool has while it runs: the plan, the time, the stop.
 //! - `error.rs`: what went wrong, in words that tell a model what to do next. `text.rs`: answers of a bounded size.
 //!
+//! What is `pub` here is what the tools of MCP share with these: the tables of parameters, paths, parts of files, the hints
+//! about an edit that found nothing, and the limits.
+//!
 //! **Who owns the state:** the plan. Files are read and written through `Plans`, and so behind the descriptor of the
 //! sandbox's root; nothing here opens a path of the system.
 //!
@@ -25,8 +28,8 @@ mod move_to;
 mod opening;
 mod order;
 mod parameters;
+mod path;
 mod permit;
-mod place;
 mod plan_diff;
 mod read;
 mod running;
@@ -38,5 +41,11 @@ mod tool;
 mod toolbox;
 mod write;
 
+pub use edit::find_once;
+pub use error::ToolError;
+pub use parameters::{Need, Parameter, Takes, check, optional, required, schema};
+pub use path::SandboxPath;
+pub use read::{FileLines, lines_of, similar_path};
 pub use spec::{Access, ToolAnswer, ToolCall, ToolSpec, ToolboxOptions};
+pub use text::{ANSWER_LIMIT_BYTES, Excerpt, SHOWN_LIMIT_BYTES, cut};
 pub use toolbox::Toolbox;

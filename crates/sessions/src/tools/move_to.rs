@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::error::ToolError;
 use super::order::Touches;
 use super::parameters::{Parameter, Takes, required};
-use super::place::Place;
+use super::path::SandboxPath;
 use super::running::{self, Running};
 use super::spec::{Access, ToolboxOptions};
 use super::tool::{About, Told, Tool};
@@ -49,7 +49,7 @@ impl Tool for Move {
     }
 
     fn about(&self) -> About {
-        let places = [&self.from, &self.to].map(|path| Place::Path(path.clone()));
+        let places = [&self.from, &self.to].map(|path| SandboxPath::Path(path.clone()));
         About {
             title: format!("move {} to {}", self.from, self.to),
             subjects: vec![self.from.to_string(), self.to.to_string()],

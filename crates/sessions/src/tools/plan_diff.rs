@@ -10,7 +10,7 @@ use serde::Deserialize;
 use super::error::ToolError;
 use super::order::Touches;
 use super::parameters::{Parameter, Takes, optional};
-use super::place::Place;
+use super::path::SandboxPath;
 use super::running::{self, Running};
 use super::spec::{Access, ToolboxOptions};
 use super::text::SHOWN_LIMIT_BYTES;
@@ -22,7 +22,7 @@ const NAMED_PATHS: usize = 100;
 
 #[derive(Debug)]
 pub(super) struct PlanDiff {
-    place: Place,
+    place: SandboxPath,
 }
 
 #[derive(Debug, Deserialize)]
@@ -56,8 +56,8 @@ impl Tool for PlanDiff {
     fn about(&self) -> About {
         About {
             title: match &self.place {
-                Place::Root => "what the plan changes".to_owned(),
-                Place::Path(path) => format!("what the plan changes in {path}"),
+                SandboxPath::Root => "what the plan changes".to_owned(),
+                SandboxPath::Path(path) => format!("what the plan changes in {path}"),
             },
             subjects: vec![self.place.to_string()],
             touches: Touches::Reads(vec![self.place.clone()]),
@@ -75,7 +75,7 @@ impl Tool for PlanDiff {
             .patience
             .within(desk.plans().changes(plan, None))
             .await??;
-        let is_meant = |path: &RelPath| Place::Path(path.clone()).overlaps(&self.place);
+        let is_meant = |path: &RelPath| SandboxPath::Path(path.clone()).overlaps(&self.place);
         let changes: Vec<Change> = changes
             .into_iter()
             .filter(|change| is_meant(&change.path) || change.from.as_ref().is_some_and(is_meant))

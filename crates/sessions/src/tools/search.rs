@@ -11,7 +11,7 @@ use super::error::ToolError;
 use super::matching::PathPattern;
 use super::order::Touches;
 use super::parameters::{Parameter, Takes, optional, required};
-use super::place::Place;
+use super::path::SandboxPath;
 use super::read::is_binary;
 use super::running::{self, Patience, Running};
 use super::spec::{Access, ToolboxOptions};
@@ -34,7 +34,7 @@ const COMPILED_LIMIT_BYTES: usize = 4 * 1024 * 1024;
 pub(super) struct Search {
     expression: Regex,
     shown: String,
-    place: Place,
+    place: SandboxPath,
     pattern: Option<PathPattern>,
 }
 
@@ -303,7 +303,7 @@ mod tests {
         let search = Search {
             expression: compile(&arguments).unwrap(),
             shown: String::new(),
-            place: Place::Root,
+            place: SandboxPath::Root,
             pattern: None,
         };
         let mut found = Found::default();

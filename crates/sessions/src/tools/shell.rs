@@ -11,10 +11,10 @@ use tokio::sync::{mpsc, oneshot};
 use super::error::ToolError;
 use super::order::Touches;
 use super::parameters::{Parameter, Takes, optional, required};
-use super::place::Place;
+use super::path::SandboxPath;
 use super::running::{self, Running};
 use super::spec::{Access, ToolboxOptions};
-use super::text::{BothEnds, TextPieces, one_line};
+use super::text::{Excerpt, SHOWN_LIMIT_BYTES, TextPieces, one_line};
 use super::tool::{About, Told, Tool};
 use crate::ports::{Ports, ShellEnd, ShellOrder};
 use crate::sink::ToolSink;
@@ -32,7 +32,7 @@ const LONGEST_SECONDS: u64 = 6 * 60 * 60;
 #[derive(Debug)]
 pub(super) struct Shell {
     line: String,
-    directory: Place,
+    directory: SandboxPath,
     timeout: Duration,
 }
 
@@ -148,10 +148,10 @@ async fn gather(
     mut output: mpsc::Receiver<Bytes>,
     mut is_over: oneshot::Receiver<()>,
     sink: &ToolSink,
-) -> BothEnds {
+) -> Excerpt {
     let mut show = Show {
         sink,
-        ends: BothEnds::default(),
+        excerpt: Excerpt::new(SHOWN_LIMIT_BYTES),
         pieces: TextPieces::default(),
         room: STREAM_LIMIT_BYTES,
     };
@@ -177,7 +177,7 @@ async fn gather(
 /// Output on its way into the stream and into the answer.
 struct Show<'a> {
     sink: &'a ToolSink,
-    ends: BothEnds,
+    excerpt: Excerpt,
     pieces: TextPieces,
     /// How much more goes into the stream.
     room: usize,
@@ -185,7 +185,7 @@ struct Show<'a> {
 
 impl Show<'_> {
     async fn take(&mut self, piece: &[u8]) {
-        self.ends.push(piece);
+        self.excerpt.add(piece);
         if self.room == 0 {
             return;
         }
@@ -206,19 +206,18 @@ impl Show<'_> {
         }
     }
 
-    async fn finish(mut self) -> BothEnds {
+    async fn finish(mut self) -> Excerpt {
         if self.room > 0 {
             let rest = std::mem::take(&mut self.pieces).finish();
             self.say(&rest).await;
         }
-        self.ends
+        self.excerpt
     }
 }
 
-fn told(end: ShellEnd, gathered: BothEnds, is_stopped: bool) -> Told {
-    let is_cut = gathered.left_out() > 0;
-    let job = end.job;
-    let mut text = gathered.shown(|bytes| format!("[... {bytes} bytes are left out; all of it is in {job}]"));
+fn told(end: ShellEnd, gathered: Excerpt, is_stopped: bool) -> Told {
+    let (is_cut, job) = (!gathered.is_whole(), end.job);
+    let mut text = gathered.text(&format!("the full output is in {job}"));
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
     }

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::error::ToolError;
 use super::order::Touches;
 use super::parameters::{Parameter, Takes, optional, required};
-use super::place::Place;
+use super::path::SandboxPath;
 use super::running::{self, Running};
 use super::spec::{Access, ToolboxOptions};
 use super::tool::{About, Told, Tool};
@@ -60,7 +60,7 @@ impl Tool for Write {
         About {
             title: format!("write {}", self.path),
             subjects: vec![self.path.to_string()],
-            touches: Touches::Writes(vec![Place::Path(self.path.clone())]),
+            touches: Touches::Writes(vec![SandboxPath::Path(self.path.clone())]),
             whole_trees: Vec::new(),
         }
     }

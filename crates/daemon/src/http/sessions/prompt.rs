@@ -11,8 +11,8 @@ use sessions::{NewTurn, Prompt, RunOn, Started};
 
 use super::problems;
 use crate::app::App;
-use crate::http::actor::Actor;
 use crate::http::body;
+use crate::http::caller::Caller;
 use crate::http::idempotency::one_key;
 use crate::http::ids::Id;
 use crate::http::problem::Problem;
@@ -36,7 +36,7 @@ pub(crate) async fn start(
     State(app): State<Arc<App>>,
     Id(id): Id<SessionId>,
     headers: HeaderMap,
-    Actor(actor): Actor,
+    caller: Caller,
     body::Json(request): body::Json<StartTurn>,
 ) -> Result<Response, Problem> {
     let new = NewTurn {
@@ -52,7 +52,7 @@ pub(crate) async fn start(
             true => RunOn::Here,
             false => RunOn::ItsMachine,
         },
-        by: actor.into(),
+        by: caller.by(),
     };
     let accepted = app.sessions.start_turn(id, new).await?;
     let status = match accepted.started {
