@@ -10,10 +10,12 @@ use std::sync::Arc;
 use axum::extract::FromRequestParts;
 use http::HeaderName;
 use http::request::Parts;
+use protocol::RequestId;
 
 use super::consent::{Peer, StartedFor};
 use crate::access::Transport;
 use crate::app::App;
+use crate::durable::Who;
 
 const ACTOR: HeaderName = HeaderName::from_static("tidelock-actor");
 /// The longest name. What is longer is cut.
@@ -53,6 +55,19 @@ impl FromRequestParts<Arc<App>> for Caller {
         Ok(Self {
             peer: parts.extensions.get().copied().unwrap_or_default(),
             ..Self::named(actor(given, transport))
+        })
+    }
+}
+
+impl FromRequestParts<Arc<App>> for Who {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _app: &Arc<App>) -> Result<Self, Infallible> {
+        let extensions = &parts.extensions;
+        Ok(Self {
+            // Both are put in by the layers around every handler. Without them the change would still be one.
+            request_id: extensions.get().copied().unwrap_or_else(RequestId::generate),
+            transport: extensions.get().copied().unwrap_or(Transport::Tcp),
         })
     }
 }

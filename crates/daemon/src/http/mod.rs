@@ -2,13 +2,10 @@
 
 mod activity;
 
-mod blocking;
 pub(crate) mod body;
 mod boots;
 pub(crate) mod breakers;
 pub(crate) mod caller;
-mod clients;
-mod config;
 pub(crate) mod consent;
 pub(crate) mod context;
 mod events;
@@ -22,7 +19,6 @@ mod lists;
 mod log;
 pub(crate) mod log_problem;
 pub(crate) mod lsp;
-mod needs;
 mod openapi;
 pub(crate) mod pieces;
 mod plans;
@@ -37,7 +33,6 @@ mod routes;
 mod sessions;
 mod short_ids;
 mod sse;
-mod who;
 mod workspaces;
 
 use std::sync::Arc;
@@ -50,11 +45,10 @@ use http::header::ACCEPT;
 use http::{HeaderMap, Method, Uri};
 use protocol::ErrorCode;
 
-pub(crate) use blocking::blocking;
 pub(crate) use body::read_body;
 pub(crate) use finish::{REQUEST_ID_HEADER, STUMBLED, catch_panic, finish};
 pub use openapi::openapi_json;
-pub(crate) use problem::Problem;
+pub(crate) use problem::{Problem, blocking};
 pub(crate) use refused_lines::RefusedLines;
 pub(crate) use sse::{EVENT_STREAM, take_place};
 
@@ -88,12 +82,12 @@ fn for_callers() -> Router<Arc<App>> {
         .route("/v1/status", get(health::status))
         .route("/v1/shutdown", post(health::shutdown))
         .route("/v1/page-links", post(health::make_page_link))
-        .route("/v1/needs", get(needs::list))
+        .route("/v1/needs", get(health::needs))
         .route("/v1/ids/{text}", get(short_ids::resolve))
         .route("/v1/activity", get(activity::list))
         .route("/v1/activity/events", get(activity::follow))
         .route("/v1/boots", get(boots::list))
-        .route("/v1/config", get(config::show))
+        .route("/v1/config", get(health::config))
         .route("/v1/log", get(log::show))
         .route("/v1/log/check", post(log::check))
         .route("/v1/log/backup", post(log::back_up))
@@ -103,7 +97,7 @@ fn for_callers() -> Router<Arc<App>> {
             "/v1/log/quarantine/{stream}",
             get(quarantine::show).delete(quarantine::forget),
         )
-        .route("/v1/clients", get(clients::list))
+        .route("/v1/clients", get(health::clients))
         .route("/v1/processes", get(processes::list))
         .route("/v1/processes/{pid}", get(processes::explain))
         .route("/v1/breakers", get(breakers::list))

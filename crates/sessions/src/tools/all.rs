@@ -1,17 +1,15 @@
 //! The tools that there are.
 
+use super::change::{Delete, Move, Write};
 use super::context::Context;
-use super::delete::Delete;
 use super::edit::Edit;
 use super::language::Language;
 use super::list::List;
-use super::move_to::Move;
 use super::plan_diff::PlanDiff;
 use super::read::Read;
 use super::search::Search;
 use super::shell::Shell;
 use super::tool::{Kind, Tool};
-use super::write::Write;
 use crate::ports::Ports;
 
 /// In the order in which a model is told of them.

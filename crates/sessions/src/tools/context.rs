@@ -11,7 +11,7 @@ use super::path::SandboxPath;
 use super::running::{self, Running};
 use super::spec::{Access, ToolboxOptions};
 use super::text::{SHOWN_LIMIT_BYTES, beginning, one_line};
-use super::tool::{About, Told, Tool};
+use super::tool::{About, Tool, ToolOutput};
 use crate::permissions::Readable;
 use crate::ports::{ContextFound, ContextGround, ContextOrder, Ports};
 
@@ -41,9 +41,9 @@ pub(super) struct Arguments {
 impl Tool for Context {
     type Arguments = Arguments;
     const NAME: &'static str = "context";
-    const DESCRIPTION: &'static str = "Finds the pieces of the code that belong to a question, the best first: by words, by \
-        names of definitions, by what calls what, by what was changed lately. Use it to find your way; use `search` for every \
-        place of an exact text.";
+    const DESCRIPTION: &'static str = "Finds the code that is relevant to a question, best first: by words, by names of \
+        definitions, by calls, by recent changes. Use it when you don't know where something is; use `search` to find every \
+        occurrence of an exact text.";
     const ACCESS: Access = Access::Reads;
 
     fn parameters(_ports: &Ports) -> Vec<Parameter> {
@@ -60,7 +60,7 @@ impl Tool for Context {
                     least: LEAST_TOKENS,
                     most: MOST_TOKENS,
                 },
-                "How many tokens the answer may have; 4000 if left out.",
+                "How many tokens the answer may have. Default: 4000.",
             ),
         ]
     }
@@ -88,17 +88,20 @@ impl Tool for Context {
         }
     }
 
-    async fn run(self, running: &Running<'_>) -> Result<Told, ToolError> {
+    async fn run(self, running: &Running<'_>) -> Result<ToolOutput, ToolError> {
         let found = self.find(running.options, running.rules.clone());
         let found = running.patience.within(found).await??;
         if found.text.is_empty() {
             let text = "[nothing was found; ask with other words, or use `search`]";
-            return Ok(Told::done(text));
+            return Ok(ToolOutput::done(text));
         }
         let (shown, is_cut) = beginning(&found.text, SHOWN_LIMIT_BYTES);
         let cut = if is_cut { "; cut, ask for less" } else { "" };
         let summary = one_line(&found.summary);
-        Ok(Told::done(format!("{}\n[{summary}{cut}]", shown.trim_end())))
+        Ok(ToolOutput::done(format!(
+            "{}\n[{summary}{cut}]",
+            shown.trim_end()
+        )))
     }
 }
 

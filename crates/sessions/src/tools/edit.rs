@@ -11,7 +11,7 @@ use super::path::SandboxPath;
 use super::read::read_text;
 use super::running::{self, Running};
 use super::spec::{Access, ToolboxOptions};
-use super::tool::{About, Told, Tool};
+use super::tool::{About, Tool, ToolOutput};
 use crate::ports::Ports;
 
 /// How many places are named when there are several.
@@ -36,8 +36,8 @@ pub(super) struct Arguments {
 impl Tool for Edit {
     type Arguments = Arguments;
     const NAME: &'static str = "edit";
-    const DESCRIPTION: &'static str = "Replaces a piece of a text file. The piece must be given exactly as it stands in the \
-        file, with spaces and line ends, and must occur exactly once: give enough of what is around it.";
+    const DESCRIPTION: &'static str = "Replaces a piece of a text file. `find` must be the exact text, including whitespace \
+        and line endings, and occur exactly once: include a line or two around it.";
     const ACCESS: Access = Access::WritesPath;
 
     fn parameters(_ports: &Ports) -> Vec<Parameter> {
@@ -46,12 +46,12 @@ impl Tool for Edit {
             required(
                 "find",
                 Takes::Text,
-                "The piece, exactly as it stands in the file. It must occur once.",
+                "The exact text that is there now. It must occur once.",
             ),
             required(
                 "replace",
                 Takes::Text,
-                "What takes its place; empty to take the piece out.",
+                "The text that replaces it; empty to remove it.",
             ),
         ]
     }
@@ -59,8 +59,7 @@ impl Tool for Edit {
     async fn prepare(arguments: Arguments, options: &ToolboxOptions) -> Result<Self, ToolError> {
         if arguments.find.is_empty() {
             return Err(ToolError::Refused(
-                "`find` is empty. Give the piece that is to be replaced, or use `write` for a whole file."
-                    .to_owned(),
+                "`find` is empty. Give the text to replace, or use `write` for a whole file.".to_owned(),
             ));
         }
         if arguments.find == arguments.replace {
@@ -84,7 +83,7 @@ impl Tool for Edit {
         }
     }
 
-    async fn run(self, running: &Running<'_>) -> Result<Told, ToolError> {
+    async fn run(self, running: &Running<'_>) -> Result<ToolOutput, ToolError> {
         let (path, find) = (self.path.clone(), self.find.clone());
         // The plan looks again when it writes. This look is for the words.
         let line = running
@@ -97,7 +96,7 @@ impl Tool for Edit {
             replace: self.replace,
         };
         running.change(Self::NAME, operation).await?;
-        Ok(Told::done(format!("Edited `{path}` at line {line}.")))
+        Ok(ToolOutput::done(format!("Edited `{path}` at line {line}.")))
     }
 }
 

@@ -1,7 +1,7 @@
 //! What an agent can do, within a plan.
 //!
 //! - [`Toolbox`] is what an agent has in a turn: it says what there is, and calls it.
-//! - `tool.rs`: what a tool is. Each has a file of its own, and a row in `all.rs`.
+//! - `tool.rs`: what a tool is. Each has a row in `all.rs`.
 //! - `parameters.rs`: what a tool takes: the schema that a model sees, and what is held against it, from one table.
 //! - `order.rs`: which calls of a batch wait for which. Pure. `batch.rs` carries it out.
 //! - `permit.rs`: the rules and the user. `running.rs`: what a tool has while it runs: the plan, the time, the stop.
@@ -17,14 +17,13 @@
 
 mod all;
 mod batch;
+mod change;
 mod context;
-mod delete;
 mod edit;
 mod error;
 mod language;
 mod list;
 mod matching;
-mod move_to;
 mod opening;
 mod order;
 mod parameters;
@@ -39,7 +38,6 @@ mod spec;
 mod text;
 mod tool;
 mod toolbox;
-mod write;
 
 pub use edit::find_once;
 pub use error::ToolError;

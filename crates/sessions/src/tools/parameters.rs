@@ -3,6 +3,8 @@
 //!
 //! Only what the tools need of JSON Schema is here: an object with texts, whole numbers, booleans, and a choice of words.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value, json};
 
 use super::error::ToolError;
@@ -23,7 +25,7 @@ pub struct Parameter {
     /// Whether a call can leave it out.
     pub need: Need,
     /// What it is, for a model.
-    pub description: &'static str,
+    pub description: Cow<'static, str>,
 }
 
 /// The values that a parameter takes.
@@ -64,23 +66,23 @@ pub enum Need {
 
 /// A parameter that must be given.
 #[must_use]
-pub fn required(name: &'static str, takes: Takes, description: &'static str) -> Parameter {
+pub fn required(name: &'static str, takes: Takes, description: impl Into<Cow<'static, str>>) -> Parameter {
     Parameter {
         name,
         takes,
         need: Need::Required,
-        description,
+        description: description.into(),
     }
 }
 
 /// A parameter that may be left out.
 #[must_use]
-pub fn optional(name: &'static str, takes: Takes, description: &'static str) -> Parameter {
+pub fn optional(name: &'static str, takes: Takes, description: impl Into<Cow<'static, str>>) -> Parameter {
     Parameter {
         name,
         takes,
         need: Need::Optional,
-        description,
+        description: description.into(),
     }
 }
 

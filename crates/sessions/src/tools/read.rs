@@ -12,7 +12,7 @@ use super::path::SandboxPath;
 use super::running::{self, Running};
 use super::spec::{Access, ToolboxOptions};
 use super::text::{SHOWN_LIMIT_BYTES, beginning};
-use super::tool::{About, Told, Tool};
+use super::tool::{About, Tool, ToolOutput};
 use crate::ports::Ports;
 
 /// The largest file that is read. It is in memory whole; for a larger one there is the shell.
@@ -43,8 +43,8 @@ pub(super) struct Arguments {
 impl Tool for Read {
     type Arguments = Arguments;
     const NAME: &'static str = "read";
-    const DESCRIPTION: &'static str = "Reads a text file, or lists what is in a directory. Paths are relative to the root \
-        of the workspace. A long file is cut at 31 KiB, and the answer ends with where to go on.";
+    const DESCRIPTION: &'static str = "Reads a text file, or lists a directory. Paths are relative to the root of the \
+        workspace. A long file is cut at 31 KiB, and the answer says where to continue.";
     const ACCESS: Access = Access::Reads;
 
     fn parameters(_ports: &Ports) -> Vec<Parameter> {
@@ -58,8 +58,8 @@ impl Tool for Read {
                 Takes::Text,
                 "The file or directory, for example `src/main.rs`.",
             ),
-            optional("from", number.clone(), "The first line, from 1 on."),
-            optional("lines", number, "How many lines; as many as fit if left out."),
+            optional("from", number.clone(), "The first line, counted from 1."),
+            optional("lines", number, "How many lines. Default: as many as fit."),
         ]
     }
 
@@ -80,13 +80,13 @@ impl Tool for Read {
         }
     }
 
-    async fn run(self, running: &Running<'_>) -> Result<Told, ToolError> {
+    async fn run(self, running: &Running<'_>) -> Result<ToolOutput, ToolError> {
         running.explore(move |explorer, _| self.look(explorer)).await
     }
 }
 
 impl Read {
-    fn look(&self, explorer: &Explorer<'_, '_>) -> Result<Told, ToolError> {
+    fn look(&self, explorer: &Explorer<'_, '_>) -> Result<ToolOutput, ToolError> {
         let SandboxPath::Path(path) = &self.place else {
             return list::names(explorer.tree(), &self.place);
         };
@@ -98,7 +98,7 @@ impl Read {
             Some(FileKind::Symlink) => {
                 let target = tree.link_target(path).map_err(failed)?;
                 let target = String::from_utf8_lossy(&target.0).into_owned();
-                Ok(Told::done(format!(
+                Ok(ToolOutput::done(format!(
                     "[`{path}` is a symlink to `{target}`; read that path if it is in the workspace]"
                 )))
             }
@@ -111,13 +111,13 @@ impl Read {
     }
 
     /// The lines that were asked for, as far as they fit.
-    fn part_of(&self, path: &RelPath, content: &[u8]) -> Result<Told, ToolError> {
+    fn part_of(&self, path: &RelPath, content: &[u8]) -> Result<ToolOutput, ToolError> {
         if content.is_empty() {
-            return Ok(Told::done("[the file is empty]"));
+            return Ok(ToolOutput::done("[the file is empty]"));
         }
         let lines = lines_of(&path.to_string(), content, self.from, self.lines)?;
         if lines.is_to_the_end() {
-            return Ok(Told::done(lines.text));
+            return Ok(ToolOutput::done(lines.text));
         }
         let mut text = lines.text;
         if !text.ends_with('\n') {
@@ -130,7 +130,7 @@ impl Read {
             lines.total,
             lines.last + 1
         ));
-        Ok(Told::done(text).with_full(path.to_string()))
+        Ok(ToolOutput::done(text).with_full(path.to_string()))
     }
 }
 

@@ -15,7 +15,7 @@ use super::path::SandboxPath;
 use super::running::{self, Running};
 use super::spec::{Access, ToolboxOptions};
 use super::text::{Excerpt, SHOWN_LIMIT_BYTES, TextPieces, one_line};
-use super::tool::{About, Told, Tool};
+use super::tool::{About, Tool, ToolOutput};
 use crate::ports::{Ports, ShellEnd, ShellOrder};
 use crate::sink::ToolSink;
 
@@ -48,18 +48,22 @@ pub(super) struct Arguments {
 impl Tool for Shell {
     type Arguments = Arguments;
     const NAME: &'static str = "shell";
-    const DESCRIPTION: &'static str = "Runs a line with `sh -c` in the sandbox, at the root of the workspace, and answers \
-        with its output and how it ended. There is no terminal and no input. What it changes in the workspace becomes part of \
-        the plan. Use the other tools to read, search and change files.";
+    const DESCRIPTION: &'static str = "Runs a shell command in the sandbox, at the root of the workspace, and returns its \
+        output and exit status. It has no terminal and no input. What it changes in the workspace becomes part of the plan. \
+        Use the other tools to read, search and change files.";
     const ACCESS: Access = Access::WritesAnywhere;
 
     fn parameters(_ports: &Ports) -> Vec<Parameter> {
         vec![
-            required("line", Takes::Text, "The line, for example `cargo test`."),
+            required(
+                "line",
+                Takes::Text,
+                "A line for `sh -c`, for example `cargo test`.",
+            ),
             optional(
                 "directory",
                 Takes::Text,
-                "The directory to run it in; the root of the workspace if left out.",
+                "The directory to run it in. Default: the root of the workspace.",
             ),
             optional(
                 "timeout_seconds",
@@ -67,7 +71,7 @@ impl Tool for Shell {
                     least: 1,
                     most: LONGEST_SECONDS,
                 },
-                "After how long it is stopped.",
+                "Stop it after so many seconds.",
             ),
         ]
     }
@@ -101,7 +105,7 @@ impl Tool for Shell {
         }
     }
 
-    async fn run(self, running: &Running<'_>) -> Result<Told, ToolError> {
+    async fn run(self, running: &Running<'_>) -> Result<ToolOutput, ToolError> {
         let plan = running.plan().await?;
         let options = running.options;
         let order = ShellOrder {
@@ -136,7 +140,7 @@ impl Tool for Shell {
         // Whatever became of it, it may have changed something.
         options.desk.tell_changes(Vec::new()).await;
         match ended {
-            Ok(end) => Ok(told(end, gathered, options.scope.is_cancelled())),
+            Ok(end) => Ok(output_of(end, gathered, options.scope.is_cancelled())),
             Err(_) if options.scope.is_cancelled() => Err(ToolError::Cancelled),
             Err(error) => Err(ToolError::Refused(format!("the command was not run: {error}"))),
         }
@@ -215,14 +219,14 @@ impl Show<'_> {
     }
 }
 
-fn told(end: ShellEnd, gathered: Excerpt, is_stopped: bool) -> Told {
+fn output_of(end: ShellEnd, gathered: Excerpt, is_stopped: bool) -> ToolOutput {
     let (is_cut, job) = (!gathered.is_whole(), end.job);
     let mut text = gathered.text(&format!("the full output is in {job}"));
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
     }
     text.push_str(&format!("[{}]", end.text));
-    Told {
+    ToolOutput {
         state: match end.exit_code {
             _ if is_stopped => ToolState::Cancelled,
             Some(0) => ToolState::Done,
