@@ -97,7 +97,7 @@ async fn what_was_written_is_read_and_the_workspace_stays() {
             "edit",
             json!({"path": "a/one.txt", "find": "", "replace": "b"}),
             Failed,
-            "`find` is empty. Give the piece that is to be replaced, or use `write` for a whole file.",
+            "`find` is empty. Give the text to replace, or use `write` for a whole file.",
         ),
         (
             "move",
