@@ -32,6 +32,7 @@ use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
+use protocol::{CodeAnswer, CodeVerb};
 
 pub(crate) use context::ContextMetrics;
 
@@ -100,19 +101,9 @@ struct RouteLabels {
 
 /// What the time of a question about code is counted under. Servers are those of the configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(crate) struct QueryLabels {
-    query: &'static str,
+struct QueryLabels {
+    query: String,
     server: String,
-}
-
-impl QueryLabels {
-    pub(crate) fn new(query: &'static str, answered: &lsp::Answered) -> Self {
-        let first = answered.answer.origins.first();
-        Self {
-            query,
-            server: first.map(|origin| origin.server.clone()).unwrap_or_default(),
-        }
-    }
 }
 
 /// From 50 µs to 13 s, in steps of four: a local request is quick, and a slow one is worth a wide bucket.
@@ -184,7 +175,12 @@ impl Metrics {
         }
     }
 
-    pub(crate) fn query_answered(&self, labels: QueryLabels, elapsed: Duration) {
+    pub(crate) fn query_answered(&self, verb: CodeVerb, answer: &CodeAnswer, elapsed: Duration) {
+        let first = answer.answered_by().first();
+        let labels = QueryLabels {
+            query: verb.name().replace('-', "_"),
+            server: first.map(|server| server.server.clone()).unwrap_or_default(),
+        };
         self.queries.get_or_create(&labels).observe(elapsed.as_secs_f64());
     }
 

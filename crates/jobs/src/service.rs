@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use eventlog::{
     Bookmark, EntityRecord, HeadsOrder, HeadsQuery, Log, LogError, Sequence, StoredHead, UnixMs, Updated,
-    WallClock,
+    WallClock, Write,
 };
 use futures_util::{StreamExt, TryStreamExt, stream};
 use kernel::{CancellationToken, Cause, Clock, Deadline, Scope, Slot};
@@ -221,7 +221,7 @@ impl Jobs {
     /// # Errors
     /// If the log can't be read.
     pub async fn start_submitted(&self, id: JobId) -> Result<(), LogError> {
-        let job = history::read(&self.shared.log, id).await?;
+        let job = Job::read(&self.shared.log, id).await?;
         let queued = job.filter(|job| matches!(job.record.state, State::Queued { .. }));
         if let Some(job) = queued {
             self.tell(Message::QueuedFound(vec![job])).await;

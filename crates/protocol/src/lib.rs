@@ -68,11 +68,11 @@ pub use log::{
 };
 pub use lsp::{
     AnsweredBy, Availability, Call, CallDirection, CallsAnswer, ChangeServer, CodeAction, CodeActionsAnswer,
-    CodeQuery, Completion, CompletionsAnswer, ConfigNote, ConfiguredServer, Diagnostic, DiagnosticSeverity,
-    DiagnosticsAnswer, EditAnswer, FileEdit, HoverAnswer, Location, LocationsAnswer, LspConfig, NotAnswered,
-    Position, Range, RawAnswer, RawRequest, Related, SEARCH_VARIABLES, Server, ServerHealth, ServerList,
-    ServerLog, ServerLogLine, ServerProgress, ServerReadiness, ServerState, Signature, SignatureAnswer,
-    StartServer, Symbol, SymbolsAnswer, TextEdit, TrustConfig, Trusted,
+    CodeAnswer, CodeQuery, CodeVerb, Completion, CompletionsAnswer, ConfigNote, ConfiguredServer, Diagnostic,
+    DiagnosticSeverity, DiagnosticsAnswer, EditAnswer, FileEdit, HoverAnswer, Location, LocationsAnswer,
+    LspConfig, NotAnswered, Position, Range, RawAnswer, RawRequest, Related, SEARCH_VARIABLES, Server,
+    ServerHealth, ServerList, ServerLog, ServerLogLine, ServerProgress, ServerReadiness, ServerState,
+    Signature, SignatureAnswer, StartServer, Symbol, SymbolsAnswer, TextEdit, TrustConfig, Trusted,
 };
 pub use machine::Machine;
 pub use needs::{Need, NeedKind, NeedList};

@@ -11,7 +11,6 @@ use bytes::Bytes;
 use eventlog::{LogError, Write};
 use kernel::Scope;
 use protocol::{FinishPlan, JobId, PlanId, TurnId};
-use serde_json::Value;
 use tokio::sync::mpsc;
 
 use crate::permissions::Readable;
@@ -136,8 +135,9 @@ pub trait Languages: Send + Sync + fmt::Debug {
     /// The questions that it answers, for example `hover`.
     fn verbs(&self) -> Vec<&'static str>;
 
-    /// Asks. Answers are of the workspace's files as they are on disk. *Cancel safety*: may be dropped at any time.
-    async fn ask(&self, order: LanguageOrder) -> Result<Value, LanguageError>;
+    /// Asks, and answers in short lines for a model. Answers are of the workspace's files as they are on disk. *Cancel
+    /// safety*: may be dropped at any time.
+    async fn ask(&self, order: LanguageOrder) -> Result<String, LanguageError>;
 }
 
 /// A question about code.

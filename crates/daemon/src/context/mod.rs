@@ -5,8 +5,9 @@
 //!   sandbox as a tree, `shown` a tree without what must not be shown.
 //! - `open_plans` tells strategies what is being changed; language servers do so in their own module. `finder` is what agents
 //!   have of it.
-//! - `wire` makes answers into what goes over the wire.
+//! - `acts` is what HTTP, MCP and the page ask; `wire` makes answers into what goes over the wire.
 
+pub(crate) mod acts;
 mod finder;
 mod focus;
 mod open_plans;

@@ -7,11 +7,6 @@
 //! It is a wall against agents that take the short way, not against those that look for a gap: over TCP nobody knows who is
 //! at the other end.
 
-use std::convert::Infallible;
-use std::sync::Arc;
-
-use axum::extract::FromRequestParts;
-use http::request::Parts;
 use plans::PlanError;
 use process::Belongs;
 use protocol::{ErrorCode, PlanId};
@@ -32,36 +27,12 @@ families! {
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Peer(pub(crate) Option<u32>);
 
-/// Put into a request of an agent's that starts a command outside of every sandbox. The user has said yes to that command,
-/// and to nothing else.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct OnBehalfOfAgent;
-
 /// For whom a command is started.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum StartedFor {
+    /// An agent, outside of every sandbox. The user has said yes to that command, and to nothing else.
     Agent,
     Anybody,
-}
-
-impl FromRequestParts<Arc<App>> for Peer {
-    type Rejection = Infallible;
-
-    async fn from_request_parts(parts: &mut Parts, _app: &Arc<App>) -> Result<Self, Infallible> {
-        // A request from inside has none, and has been looked at where it came from.
-        Ok(parts.extensions.get().copied().unwrap_or_default())
-    }
-}
-
-impl FromRequestParts<Arc<App>> for StartedFor {
-    type Rejection = Infallible;
-
-    async fn from_request_parts(parts: &mut Parts, _app: &Arc<App>) -> Result<Self, Infallible> {
-        Ok(match parts.extensions.get::<OnBehalfOfAgent>() {
-            Some(_) => Self::Agent,
-            None => Self::Anybody,
-        })
-    }
 }
 
 /// Refuses to apply or undo plans for a command of an agent's. What goes into the sandbox of a parent is its own business.

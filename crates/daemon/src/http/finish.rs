@@ -41,9 +41,11 @@ const DISTANCE: [(HeaderName, HeaderValue); 2] = [
     ),
 ];
 
-/// What is asked with a body and changes nothing. What a client over `/mcp` has changed is logged as the request that its
-/// tool makes inside.
+/// What is asked with a body and changes nothing. What a client over `/mcp` changes is logged with the call of its tool.
 const QUESTIONS: [&str; 2] = ["/mcp", "/v1/context"];
+
+/// What a caller reads about a panic.
+pub(crate) const STUMBLED: &str = "The daemon stumbled over this request and went on. Its log says why.";
 
 /// How much of a path is in the log. Ours are shorter; somebody else's may have 16 KiB.
 const LOGGED_PATH_BYTES: usize = 256;
@@ -80,8 +82,7 @@ pub(crate) async fn finish(State(app): State<Arc<App>>, mut request: Request, ne
         Ok(response) => response,
         Err(panic) => {
             tracing::error!(%request_id, %method, path, panic, "a handler panicked");
-            let detail = "The daemon stumbled over this request and went on. Its log says why.";
-            Problem::new(ErrorCode::Internal, detail).into_response()
+            Problem::new(ErrorCode::Internal, STUMBLED).into_response()
         }
     };
     drop(in_flight);
@@ -182,7 +183,7 @@ fn set_headers(headers: &mut HeaderMap, request_id: RequestId) {
 }
 
 /// Runs a future, and turns a panic in it into the panic's message.
-async fn catch_panic<F: Future>(future: F) -> Result<F::Output, String> {
+pub(crate) async fn catch_panic<F: Future>(future: F) -> Result<F::Output, String> {
     let mut future = pin!(future);
     // The future is not polled again after a panic, so nothing can look at what it left half done.
     poll_fn(

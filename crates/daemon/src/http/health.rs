@@ -1,4 +1,4 @@
-//! Is it alive, does it take work, what is it doing, and please stop.
+//! The daemon itself: whether it lives and takes work, what it does and needs, who is connected, and how it is stopped.
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use axum::extract::State;
 use http::StatusCode;
 use kernel::{Cause, CircuitState};
 use protocol::{
-    BreakerSummary, ErrorCode, Health, HealthStatus, LogState, PageLink, Readiness, ReadinessStatus,
-    ShutdownAccepted, Status,
+    BreakerSummary, ClientList, ErrorCode, Health, HealthStatus, LogState, NeedList, PageLink, Readiness,
+    ReadinessStatus, SettingList, ShutdownAccepted, Status,
 };
 
 use super::log_problem::refusing;
@@ -142,4 +142,35 @@ pub(crate) async fn make_page_link(
         expires_in_ms: whole_ms(CODE_LIFETIME),
     };
     Ok((StatusCode::CREATED, Json(link)))
+}
+
+/// The clients that are connected over the Model Context Protocol, the newest first.
+#[utoipa::path(
+    get, path = "/v1/clients", operation_id = "list_clients", tag = "daemon",
+    responses((status = 200, description = "The clients.", body = ClientList)),
+)]
+pub(crate) async fn clients(State(app): State<Arc<App>>) -> Json<ClientList> {
+    Json(ClientList {
+        clients: app.mcp.clients.list(),
+    })
+}
+
+/// Every setting that is in force, with where it comes from. Secrets are left out.
+#[utoipa::path(
+    get, path = "/v1/config", operation_id = "show_config", tag = "daemon",
+    responses((status = 200, description = "The settings.", body = SettingList)),
+)]
+pub(crate) async fn config(State(app): State<Arc<App>>) -> Json<SettingList> {
+    Json(app.settings.clone())
+}
+
+/// What waits for a person, most urgent first: questions of agents, plans to review, and what is broken.
+///
+/// It is looked for each time. Whoever wants to know when it changes follows `/v1/activity/events` and asks again.
+#[utoipa::path(
+    get, path = "/v1/needs", operation_id = "list_needs", tag = "daemon",
+    responses((status = 200, description = "What waits.", body = NeedList)),
+)]
+pub(crate) async fn needs(State(app): State<Arc<App>>) -> Json<NeedList> {
+    Json(crate::needs::read(&app).await.to_wire())
 }

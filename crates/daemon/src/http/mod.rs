@@ -1,13 +1,11 @@
 //! The HTTP interface: which path leads where, and what stands before it.
 
 mod activity;
-mod actor;
-mod blocking;
+
 pub(crate) mod body;
 mod boots;
 pub(crate) mod breakers;
-mod clients;
-mod config;
+pub(crate) mod caller;
 pub(crate) mod consent;
 pub(crate) mod context;
 mod events;
@@ -15,15 +13,14 @@ mod finish;
 pub(crate) mod guard;
 pub(crate) mod health;
 mod idempotency;
-mod ids;
-mod jobs;
+pub(crate) mod ids;
+pub(crate) mod jobs;
 mod lists;
 mod log;
 pub(crate) mod log_problem;
 pub(crate) mod lsp;
-mod needs;
 mod openapi;
-mod pieces;
+pub(crate) mod pieces;
 mod plans;
 pub(crate) mod problem;
 mod processes;
@@ -36,7 +33,6 @@ mod routes;
 mod sessions;
 mod short_ids;
 mod sse;
-mod who;
 mod workspaces;
 
 use std::sync::Arc;
@@ -49,18 +45,15 @@ use http::header::ACCEPT;
 use http::{HeaderMap, Method, Uri};
 use protocol::ErrorCode;
 
-pub(crate) use blocking::blocking;
 pub(crate) use body::read_body;
-pub(crate) use finish::{REQUEST_ID_HEADER, finish};
+pub(crate) use finish::{REQUEST_ID_HEADER, STUMBLED, catch_panic, finish};
 pub use openapi::openapi_json;
-pub(crate) use plans::{read_plan_file, to_new_plan};
-pub(crate) use problem::Problem;
+pub(crate) use problem::{Problem, blocking};
 pub(crate) use refused_lines::RefusedLines;
 pub(crate) use sse::{EVENT_STREAM, take_place};
 
 use crate::app::App;
-use crate::mcp::{self, Inside};
-use crate::{metrics, page};
+use crate::{mcp, metrics, page};
 
 /// Everything that the daemon answers.
 pub(crate) fn router(app: &Arc<App>) -> Router {
@@ -68,13 +61,8 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         .route("/healthz", get(health::health))
         .route("/readyz", get(health::readiness))
         .route("/openapi.json", get(openapi::show));
-    let inside = Inside::new(
-        for_callers()
-            .layer(from_fn_with_state(Arc::clone(app), finish))
-            .with_state(Arc::clone(app)),
-    );
     let for_callers = for_callers()
-        .merge(mcp::router(app, inside))
+        .merge(mcp::router(app))
         .route_layer(from_fn_with_state(Arc::clone(app), guard::authenticate));
     for_everybody
         .merge(for_callers)
@@ -94,12 +82,12 @@ fn for_callers() -> Router<Arc<App>> {
         .route("/v1/status", get(health::status))
         .route("/v1/shutdown", post(health::shutdown))
         .route("/v1/page-links", post(health::make_page_link))
-        .route("/v1/needs", get(needs::list))
+        .route("/v1/needs", get(health::needs))
         .route("/v1/ids/{text}", get(short_ids::resolve))
         .route("/v1/activity", get(activity::list))
         .route("/v1/activity/events", get(activity::follow))
         .route("/v1/boots", get(boots::list))
-        .route("/v1/config", get(config::show))
+        .route("/v1/config", get(health::config))
         .route("/v1/log", get(log::show))
         .route("/v1/log/check", post(log::check))
         .route("/v1/log/backup", post(log::back_up))
@@ -109,7 +97,7 @@ fn for_callers() -> Router<Arc<App>> {
             "/v1/log/quarantine/{stream}",
             get(quarantine::show).delete(quarantine::forget),
         )
-        .route("/v1/clients", get(clients::list))
+        .route("/v1/clients", get(health::clients))
         .route("/v1/processes", get(processes::list))
         .route("/v1/processes/{pid}", get(processes::explain))
         .route("/v1/breakers", get(breakers::list))

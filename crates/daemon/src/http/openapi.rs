@@ -10,8 +10,8 @@ use utoipa::{Modify, OpenApi};
 
 use super::problem::Problem;
 use super::{
-    activity, boots, breakers, clients, config, context, events, health, jobs, log, lsp, needs, plans,
-    processes, quarantine, refusals, rescued, sessions, short_ids, workspaces,
+    activity, boots, breakers, context, events, health, jobs, log, lsp, plans, processes, quarantine,
+    refusals, rescued, sessions, short_ids, workspaces,
 };
 
 #[derive(OpenApi)]
@@ -28,12 +28,12 @@ use super::{
         health::status,
         health::shutdown,
         health::make_page_link,
-        needs::list,
+        health::needs,
         short_ids::resolve,
         activity::list,
         activity::follow,
         boots::list,
-        config::show,
+        health::config,
         log::show,
         log::check,
         log::back_up,
@@ -41,7 +41,7 @@ use super::{
         quarantine::list,
         quarantine::show,
         quarantine::forget,
-        clients::list,
+        health::clients,
         processes::list,
         processes::explain,
         breakers::list,

@@ -8,16 +8,16 @@ use axum::body::{Body, Bytes};
 use hyper::body::Frame;
 
 /// Where the pieces of a body come from.
-pub(super) trait Source: Send + Sized + 'static {
+pub(crate) trait Source: Send + Sized + 'static {
     /// The next piece, and the source for the one after; `None` at the end. After an error there is no other, and
     /// the connection is broken off, so that nobody takes what came before for the whole.
     fn next(self) -> impl Future<Output = Piece<Self>> + Send;
 }
 
-pub(super) type Piece<S> = Option<(S, io::Result<Bytes>)>;
+pub(crate) type Piece<S> = Option<(S, io::Result<Bytes>)>;
 
 /// The body of a source. Dropping it drops the source.
-pub(super) fn body_of<S: Source>(source: S) -> Body {
+pub(crate) fn body_of<S: Source>(source: S) -> Body {
     Body::new(Pieces {
         next: Some(Box::pin(source.next())),
     })

@@ -213,8 +213,18 @@ fn set_media_type(headers: &mut HeaderMap) {
     );
 }
 
+/// Does something that blocks, on a thread for such things.
+///
+/// *Cancel safety*: dropped half-way, it goes on, and what it says is lost.
+pub(crate) async fn blocking<R: Send + 'static>(
+    work: impl FnOnce() -> R + Send + 'static,
+) -> Result<R, Problem> {
+    // It fails only if the work panicked, or the runtime ends.
+    tokio::task::spawn_blocking(work).await.map_err(Problem::internal)
+}
+
 /// An error with everything that led to it, in one line.
-pub(super) fn describe(error: &dyn Error) -> String {
+pub(crate) fn describe(error: &dyn Error) -> String {
     let causes = iter::successors(Some(error), |&error| error.source());
     Vec::from_iter(causes.map(ToString::to_string)).join(": ")
 }

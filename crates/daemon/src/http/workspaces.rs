@@ -10,11 +10,11 @@ use protocol::{RepairWorkspace, SetWorkspaceChecks, WorkspaceId, WorkspaceList, 
 
 use super::body;
 use super::ids::Id;
-use super::plans::{checked_checks, problems};
+use super::plans::problems;
 use super::problem::Problem;
 use super::routes::routes;
 use crate::app::App;
-use crate::plans::wire::{repaired_to_wire, workspace_to_wire};
+use crate::plans::wire::{checked_checks, repaired_to_wire, workspace_to_wire};
 
 routes! {
     "/v1/workspaces" => get list;

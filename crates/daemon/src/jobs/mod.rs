@@ -1,11 +1,13 @@
 //! Jobs, as this daemon runs and shows them.
 //!
 //! - `start` puts the service together.
+//! - `acts` carries out what is asked for: one function for each act, for HTTP, MCP and the page.
 //! - `command` is the handler that runs commands. `environments` keeps what their callers gave them, out of the log.
 //! - `inputs` is where commands meet the clients that feed them.
 //! - `workers` is how many run at once, as somebody has chosen it.
 //! - `wire` makes jobs into what goes over the wire, for the interface and for the page alike.
 
+pub(crate) mod acts;
 mod command;
 mod environments;
 mod inputs;

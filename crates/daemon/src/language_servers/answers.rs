@@ -2,13 +2,32 @@
 
 use lsp::{ActionEffect, Answered, QueryResult};
 use protocol::{
-    AnsweredBy, CallsAnswer, CodeAction, CodeActionsAnswer, CompletionsAnswer, DiagnosticsAnswer, EditAnswer,
-    HoverAnswer, LocationsAnswer, NotAnswered, SignatureAnswer, SymbolsAnswer,
+    AnsweredBy, CallsAnswer, CodeAction, CodeActionsAnswer, CodeAnswer, CodeVerb, CompletionsAnswer,
+    DiagnosticsAnswer, EditAnswer, HoverAnswer, LocationsAnswer, NotAnswered, SignatureAnswer, SymbolsAnswer,
 };
 
 use super::problems::code_of;
 
-pub(crate) fn locations(answered: Answered) -> LocationsAnswer {
+/// The answer to a verb. An outcome of another kind never comes to a question.
+pub(super) fn answer(verb: CodeVerb, answered: Answered) -> CodeAnswer {
+    match verb {
+        CodeVerb::Diagnostics => CodeAnswer::Diagnostics(diagnostics(answered)),
+        CodeVerb::Hover => CodeAnswer::Hover(hover(answered)),
+        CodeVerb::Completions => CodeAnswer::Completions(completions(answered)),
+        CodeVerb::Definition
+        | CodeVerb::Declaration
+        | CodeVerb::TypeDefinition
+        | CodeVerb::Implementation
+        | CodeVerb::References => CodeAnswer::Locations(locations(answered)),
+        CodeVerb::Rename | CodeVerb::Format => CodeAnswer::Edit(edit(answered)),
+        CodeVerb::CodeActions => CodeAnswer::CodeActions(code_actions(answered)),
+        CodeVerb::Signature => CodeAnswer::Signature(signatures(answered)),
+        CodeVerb::Symbols | CodeVerb::WorkspaceSymbols => CodeAnswer::Symbols(symbols(answered)),
+        CodeVerb::Calls => CodeAnswer::Calls(calls(answered)),
+    }
+}
+
+fn locations(answered: Answered) -> LocationsAnswer {
     let (workspace, answered_by) = (workspace(&answered), answered_by(&answered));
     let (locations, total) = match answered.answer.result {
         QueryResult::Locations(list) => (list.items, list.total),
@@ -22,7 +41,7 @@ pub(crate) fn locations(answered: Answered) -> LocationsAnswer {
     }
 }
 
-pub(crate) fn hover(answered: Answered) -> HoverAnswer {
+fn hover(answered: Answered) -> HoverAnswer {
     let (workspace, answered_by) = (workspace(&answered), answered_by(&answered));
     let hover = match answered.answer.result {
         QueryResult::Hover(hover) => hover,
@@ -36,7 +55,7 @@ pub(crate) fn hover(answered: Answered) -> HoverAnswer {
     }
 }
 
-pub(crate) fn completions(answered: Answered) -> CompletionsAnswer {
+fn completions(answered: Answered) -> CompletionsAnswer {
     let (workspace, answered_by) = (workspace(&answered), answered_by(&answered));
     let (completions, total, incomplete) = match answered.answer.result {
         QueryResult::Completions(found) => (found.list.items, found.list.total, found.incomplete),
@@ -51,7 +70,7 @@ pub(crate) fn completions(answered: Answered) -> CompletionsAnswer {
     }
 }
 
-pub(crate) fn edit(answered: Answered) -> EditAnswer {
+fn edit(answered: Answered) -> EditAnswer {
     let (workspace, answered_by) = (workspace(&answered), answered_by(&answered));
     let (files, diff) = match answered.answer.result {
         QueryResult::Edit(edit) => (edit.files, edit.diff),
@@ -65,7 +84,7 @@ pub(crate) fn edit(answered: Answered) -> EditAnswer {
     }
 }
 
-pub(crate) fn code_actions(answered: Answered) -> CodeActionsAnswer {
+fn code_actions(answered: Answered) -> CodeActionsAnswer {
     let (workspace, answered_by) = (workspace(&answered), answered_by(&answered));
     let not_answered = not_answered(&answered);
     let actions = match answered.answer.result {
@@ -80,7 +99,7 @@ pub(crate) fn code_actions(answered: Answered) -> CodeActionsAnswer {
     }
 }
 
-pub(crate) fn signatures(answered: Answered) -> SignatureAnswer {
+fn signatures(answered: Answered) -> SignatureAnswer {
     let (workspace, answered_by) = (workspace(&answered), answered_by(&answered));
     let (signatures, active) = match answered.answer.result {
         QueryResult::Signatures(found) => (found.signatures, found.active),
@@ -94,7 +113,7 @@ pub(crate) fn signatures(answered: Answered) -> SignatureAnswer {
     }
 }
 
-pub(crate) fn symbols(answered: Answered) -> SymbolsAnswer {
+fn symbols(answered: Answered) -> SymbolsAnswer {
     let (workspace, answered_by) = (workspace(&answered), answered_by(&answered));
     let (symbols, total) = match answered.answer.result {
         QueryResult::Symbols(list) => (list.items, list.total),
@@ -108,7 +127,7 @@ pub(crate) fn symbols(answered: Answered) -> SymbolsAnswer {
     }
 }
 
-pub(crate) fn calls(answered: Answered) -> CallsAnswer {
+fn calls(answered: Answered) -> CallsAnswer {
     let (workspace, answered_by) = (workspace(&answered), answered_by(&answered));
     let (calls, total) = match answered.answer.result {
         QueryResult::Calls(list) => (list.items, list.total),
@@ -122,7 +141,7 @@ pub(crate) fn calls(answered: Answered) -> CallsAnswer {
     }
 }
 
-pub(crate) fn diagnostics(answered: Answered) -> DiagnosticsAnswer {
+fn diagnostics(answered: Answered) -> DiagnosticsAnswer {
     let (workspace, answered_by) = (workspace(&answered), answered_by(&answered));
     let not_answered = not_answered(&answered);
     let (diagnostics, total) = match answered.answer.result {

@@ -7,6 +7,7 @@ mod for_context;
 pub(crate) mod problems;
 mod questions;
 mod servers;
+mod text;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,24 +15,22 @@ use std::time::Duration;
 
 use kernel::{Cause, Clock, Deadline, Scope};
 use lsp::{
-    Answered, AskError, ConfigHash, Detail, DocumentSettings, Environment, ExpectedProcess, Languages,
+    AskError, ConfigHash, Detail, DocumentSettings, Environment, ExpectedProcess, Languages,
     LanguagesOptions, LifecycleSettings, QueryLimits, Registry, RegistrySettings, ServerView,
 };
 use process::{Processes, Tasks};
 use protocol::{
-    ConfigNote, ErrorCode, LspConfig, RawAnswer, RawRequest, Server, ServerHealth, ServerLog, StartServer,
-    TrustConfig, Trusted,
+    CodeAnswer, CodeQuery, CodeVerb, ConfigNote, ErrorCode, LspConfig, RawAnswer, RawRequest, Server,
+    ServerHealth, ServerLog, StartServer, TrustConfig, Trusted,
 };
 
+use crate::app::App;
 use crate::durable::TrustedConfigs;
 use crate::home::Home;
 use crate::http::Problem;
 use crate::options::LanguageOptions;
 
-pub(crate) use answers::{
-    calls, code_actions, completions, diagnostics, edit, hover, locations, signatures, symbols,
-};
-pub(crate) use questions::Verb;
+pub(crate) use text::answer_text;
 
 use problems::to_problem;
 
@@ -80,6 +79,15 @@ pub(crate) fn start(
         trusted: trusted.clone(),
         clock: Arc::clone(clock),
     }
+}
+
+/// Asks a question for a client, and counts it.
+pub(crate) async fn ask(app: &App, verb: CodeVerb, query: CodeQuery) -> Result<CodeAnswer, Problem> {
+    let asked_at = app.clock.now();
+    let answer = app.language_servers.ask(verb, query, &app.life.scope()).await?;
+    let elapsed = app.clock.now().saturating_duration_since(asked_at);
+    app.metrics.query_answered(verb, &answer, elapsed);
+    Ok(answer)
 }
 
 impl LanguageServers {
@@ -183,12 +191,13 @@ impl LanguageServers {
 
     pub(crate) async fn ask(
         &self,
-        verb: Verb,
-        query: protocol::CodeQuery,
+        verb: CodeVerb,
+        query: CodeQuery,
         scope: &Scope,
-    ) -> Result<Answered, Problem> {
+    ) -> Result<CodeAnswer, Problem> {
         let ask = questions::read(verb, query)?;
-        self.languages.ask(ask, scope).await.map_err(to_problem)
+        let answered = self.languages.ask(ask, scope).await.map_err(to_problem)?;
+        Ok(answers::answer(verb, answered))
     }
 
     pub(crate) async fn request(

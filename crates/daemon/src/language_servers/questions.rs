@@ -7,34 +7,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lsp::{Ask, At, Declarations, Environment, Indentation, Query, WhenIndexing, WhenStarting};
-use protocol::{CodeQuery, ErrorCode, Position, Range, SEARCH_VARIABLES};
+use protocol::{CodeQuery, CodeVerb, ErrorCode, Position, Range, SEARCH_VARIABLES};
 
 use crate::http::Problem;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verb {
-    Diagnostics,
-    Hover,
-    Completions,
-    Definition,
-    Declaration,
-    TypeDefinition,
-    Implementation,
-    References,
-    Rename,
-    CodeActions,
-    Format,
-    Signature,
-    Symbols,
-    WorkspaceSymbols,
-    Calls,
-}
 
 /// Four spaces, as in most languages; servers that know better ignore it.
 const INDENTATION: Indentation = Indentation::Spaces(4);
 
 /// Reads a question, and refuses what its verb does not take.
-pub(super) fn read(verb: Verb, query: CodeQuery) -> Result<Ask, Problem> {
+pub(super) fn read(verb: CodeVerb, query: CodeQuery) -> Result<Ask, Problem> {
     refuse_strangers(verb, &query)?;
     let path: Arc<Path> = Path::new(&query.path).into();
     let at = || {
@@ -49,32 +30,32 @@ pub(super) fn read(verb: Verb, query: CodeQuery) -> Result<Ask, Problem> {
         })
     };
     let question = match verb {
-        Verb::Diagnostics => Query::Diagnostics {
+        CodeVerb::Diagnostics => Query::Diagnostics {
             path: Arc::clone(&path),
         },
-        Verb::Hover => Query::Hover(at()?),
-        Verb::Completions => Query::Completions(at()?),
-        Verb::Definition => Query::Definition(at()?),
-        Verb::Declaration => Query::Declaration(at()?),
-        Verb::TypeDefinition => Query::TypeDefinition(at()?),
-        Verb::Implementation => Query::Implementation(at()?),
-        Verb::References => Query::References {
+        CodeVerb::Hover => Query::Hover(at()?),
+        CodeVerb::Completions => Query::Completions(at()?),
+        CodeVerb::Definition => Query::Definition(at()?),
+        CodeVerb::Declaration => Query::Declaration(at()?),
+        CodeVerb::TypeDefinition => Query::TypeDefinition(at()?),
+        CodeVerb::Implementation => Query::Implementation(at()?),
+        CodeVerb::References => Query::References {
             at: at()?,
             declarations: match query.without_declaration {
                 Some(true) => Declarations::LeftOut,
                 Some(false) | None => Declarations::Included,
             },
         },
-        Verb::Rename => Query::Rename {
+        CodeVerb::Rename => Query::Rename {
             at: at()?,
             new_name: query.new_name.clone().ok_or_else(|| missing("new_name"))?,
         },
-        Verb::CodeActions => Query::CodeActions {
+        CodeVerb::CodeActions => Query::CodeActions {
             path: Arc::clone(&path),
             range: range(&query, at()?.position),
             kinds: query.kinds.clone(),
         },
-        Verb::Format => Query::Format {
+        CodeVerb::Format => Query::Format {
             path: Arc::clone(&path),
             range: match query.line {
                 Some(_) => Some(range(&query, at()?.position)),
@@ -82,14 +63,14 @@ pub(super) fn read(verb: Verb, query: CodeQuery) -> Result<Ask, Problem> {
             },
             indentation: INDENTATION,
         },
-        Verb::Signature => Query::SignatureHelp(at()?),
-        Verb::Symbols => Query::DocumentSymbols {
+        CodeVerb::Signature => Query::SignatureHelp(at()?),
+        CodeVerb::Symbols => Query::DocumentSymbols {
             path: Arc::clone(&path),
         },
-        Verb::WorkspaceSymbols => Query::WorkspaceSymbols {
+        CodeVerb::WorkspaceSymbols => Query::WorkspaceSymbols {
             name: query.query.clone().unwrap_or_default(),
         },
-        Verb::Calls => Query::Calls {
+        CodeVerb::Calls => Query::Calls {
             at: at()?,
             direction: query.direction.unwrap_or_default(),
         },
@@ -130,27 +111,22 @@ fn range(query: &CodeQuery, start: Position) -> Range {
 }
 
 /// Refuses members that the verb doesn't take: they are probably mistakes.
-fn refuse_strangers(verb: Verb, query: &CodeQuery) -> Result<(), Problem> {
-    let of_a_place = !matches!(verb, Verb::Diagnostics | Verb::Symbols | Verb::WorkspaceSymbols);
-    let of_a_range = matches!(verb, Verb::CodeActions | Verb::Format);
+fn refuse_strangers(verb: CodeVerb, query: &CodeQuery) -> Result<(), Problem> {
     let members = [
-        ("line", query.line.is_some(), of_a_place),
-        ("column", query.column.is_some(), of_a_place),
-        ("end_line", query.end_line.is_some(), of_a_range),
-        ("end_column", query.end_column.is_some(), of_a_range),
-        ("new_name", query.new_name.is_some(), verb == Verb::Rename),
-        ("query", query.query.is_some(), verb == Verb::WorkspaceSymbols),
-        (
-            "without_declaration",
-            query.without_declaration.is_some(),
-            verb == Verb::References,
-        ),
-        ("kinds", !query.kinds.is_empty(), verb == Verb::CodeActions),
-        ("direction", query.direction.is_some(), verb == Verb::Calls),
+        ("line", query.line.is_some()),
+        ("column", query.column.is_some()),
+        ("end_line", query.end_line.is_some()),
+        ("end_column", query.end_column.is_some()),
+        ("new_name", query.new_name.is_some()),
+        ("query", query.query.is_some()),
+        ("without_declaration", query.without_declaration.is_some()),
+        ("kinds", !query.kinds.is_empty()),
+        ("direction", query.direction.is_some()),
     ];
-    match members.into_iter().find(|(_, given, taken)| *given && !taken) {
+    let is_strange = |(name, given): &(&str, bool)| *given && !verb.takes().contains(name);
+    match members.into_iter().find(is_strange) {
         None => Ok(()),
-        Some((name, ..)) => {
+        Some((name, _)) => {
             let detail = format!("In `{name}`: this query does not take it.");
             Err(Problem::new(ErrorCode::InvalidRequest, detail).in_field(name))
         }

@@ -1,24 +1,21 @@
 //! One call of a tool: who calls, and what the tool can reach.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rmcp::RoleServer;
-use rmcp::model::{ContentBlock, InputResponses, ProgressNotificationParam};
+use rmcp::model::{InputResponses, ProgressNotificationParam};
 use rmcp::service::RequestContext;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::clients::Client;
 use super::error::ToolError;
-use super::inside::Inside;
 use crate::app::App;
+use crate::http::caller::Caller;
 
 /// A call that is being answered.
 pub(super) struct Call<'a> {
     pub(super) app: &'a Arc<App>,
-    pub(super) inside: &'a Inside,
     pub(super) client: Arc<Client>,
     pub(super) context: &'a RequestContext<RoleServer>,
     /// What the client has found out for us since we asked, if we did.
@@ -55,25 +52,23 @@ impl Reply {
         self.failed = true;
         self
     }
-
-    pub(super) fn content(&self) -> Vec<ContentBlock> {
-        vec![ContentBlock::text(self.text.clone())]
-    }
 }
 
 impl Call<'_> {
-    /// Asks the daemon for something, as this client.
-    pub(super) async fn get<A: DeserializeOwned>(&self, path: &str) -> Result<A, ToolError> {
-        Ok(self.inside.get(&self.client.actor, path).await?)
+    /// Who does what the tool does.
+    pub(super) fn caller(&self) -> Caller {
+        Caller::named(self.client.actor.clone())
     }
 
-    /// Has the daemon do something, as this client.
-    pub(super) async fn post<A: DeserializeOwned>(
-        &self,
-        path: &str,
-        body: &impl Serialize,
-    ) -> Result<A, ToolError> {
-        Ok(self.inside.post(&self.client.actor, path, body).await?)
+    /// The directory that a call is about: the one that it names, or that its client works in.
+    pub(super) async fn directory(&self, named: Option<&str>) -> Result<PathBuf, ToolError> {
+        match (named.map(Path::new), &self.client.about.directory) {
+            (Some(named), _) if named.is_absolute() => Ok(named.to_owned()),
+            (Some(named), Some(directory)) => Ok(directory.join(named)),
+            (Some(_), None) => Err(ToolError::argument("directory", "is not an absolute path")),
+            (None, Some(directory)) => Ok(directory.clone()),
+            (None, None) => self.root().await.ok_or(ToolError::NoDirectory),
+        }
     }
 
     /// Returns when the client does not wait for the answer any more.
@@ -92,7 +87,7 @@ impl Call<'_> {
         };
         let told = ProgressNotificationParam::new(token, done).with_message(message);
         if let Err(error) = self.context.peer.notify_progress(told).await {
-            tracing::debug!(%error, "a client cannot be told of progress");
+            tracing::debug!(%error, "a client can't be sent its progress");
         }
     }
 
@@ -102,7 +97,7 @@ impl Call<'_> {
     }
 
     /// The first root of a client that has roots.
-    pub(super) async fn root(&self) -> Option<PathBuf> {
+    async fn root(&self) -> Option<PathBuf> {
         if let Some(known) = self.client.root() {
             return known;
         }
@@ -128,70 +123,10 @@ impl Call<'_> {
             () = self.interrupted() => return None,
         };
         let roots = asked
-            .inspect_err(|error| tracing::debug!(%error, "a client does not tell its roots"))
+            .inspect_err(|error| tracing::debug!(%error, "a client doesn't list its roots"))
             .ok()?;
         let first = roots.roots.first()?;
-        let path = super::door::decoded(first.uri.strip_prefix("file://")?)?;
+        let path = super::headers::decoded(first.uri.strip_prefix("file://")?)?;
         Some(PathBuf::from(path)).filter(|path| path.is_absolute())
-    }
-}
-
-/// The arguments of a tool, read.
-pub(super) fn arguments<A: DeserializeOwned>(given: Map<String, Value>) -> Result<A, ToolError> {
-    serde_path_to_error::deserialize(Value::Object(given)).map_err(|error| {
-        let path = error.path().to_string();
-        let why = error.into_inner().to_string();
-        let quoted = |beginning: &str| {
-            let rest = why.strip_prefix(beginning)?;
-            rest.split('`').next().map(str::to_owned)
-        };
-        let field = quoted("missing field `").or_else(|| quoted("unknown field `"));
-        let field = match (path.as_str(), field) {
-            (".", Some(field)) => field,
-            (".", None) => "arguments".to_owned(),
-            (path, _) => path.to_owned(),
-        };
-        ToolError::argument(field, why)
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use serde::Deserialize;
-    use serde_json::json;
-
-    use super::*;
-
-    #[derive(Debug, Deserialize)]
-    #[serde(deny_unknown_fields)]
-    struct Sample {
-        #[expect(dead_code, reason = "only its shape counts")]
-        path: String,
-        #[serde(default)]
-        #[expect(dead_code, reason = "only its shape counts")]
-        line: Option<u32>,
-    }
-
-    #[test]
-    fn a_wrong_argument_is_named() {
-        for (given, expected) in [
-            (json!({}), "`path`: missing field `path`"),
-            (
-                json!({"path": 1}),
-                "`path`: invalid type: integer `1`, expected a string",
-            ),
-            (
-                json!({"path": "a", "line": "x"}),
-                "`line`: invalid type: string \"x\", expected u32",
-            ),
-            (
-                json!({"path": "a", "lines": 1}),
-                "`lines`: unknown field `lines`, expected `path` or `line`",
-            ),
-        ] {
-            let Value::Object(given) = given else { panic!() };
-            let error = arguments::<Sample>(given).unwrap_err();
-            assert_eq!(error.to_string(), expected);
-        }
     }
 }

@@ -1,7 +1,8 @@
 //! Who is connected.
 //!
-//! A client that stays has a seat; the book forgets it when the seat is dropped. One that sends single requests over HTTP
-//! has none: it is remembered by its actor, up to a number, so that its plan need not be looked for each time.
+//! A client that stays has a [`Connection`](super::connection::Connection), and is forgotten when that is dropped. One that
+//! sends single requests over HTTP has none: it is remembered by its actor, up to a number, so that its plan need not be looked
+//! for each time.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,11 +10,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use kernel::CancellationToken;
-use protocol::ClientTransport;
+use protocol::{ClientTransport, PlanId};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::current::Ground;
-use super::door::Grant;
+use super::headers::Grant;
+use super::working_plan::WorkingPlan;
 use crate::times::rfc3339;
 
 /// How many clients can stay at once: some for every agent that one machine can bear. Further ones are refused.
@@ -24,18 +25,17 @@ const PASSING: usize = 64;
 /// How many calls of one client run at once. An agent has a handful; one more is refused, and told to wait.
 pub(super) const CALLS_AT_ONCE: usize = 16;
 
-/// The clients. Clones are the same book.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Clients {
-    /// Guards the book; held to look or to change an entry.
-    book: Arc<Mutex<Book>>,
+    /// Guards the list; held to look or to change an entry.
+    list: Mutex<ClientEntries>,
 }
 
 #[derive(Debug, Default)]
-struct Book {
+struct ClientEntries {
     /// The number of the last entry or visit.
     last: u64,
-    seated: BTreeMap<u64, Arc<Client>>,
+    connected: BTreeMap<u64, Arc<Client>>,
     /// Those without a session, with the number of their last visit.
     passing: BTreeMap<String, (u64, Arc<Client>)>,
 }
@@ -70,89 +70,90 @@ pub(super) struct About {
 #[derive(Debug, Default)]
 struct Work {
     calls: u64,
-    plan: Known,
+    plan: KnownPlan,
     /// The directory that it named as its first root, once it was asked.
     root: Option<Option<PathBuf>>,
 }
 
 /// What is known of the plan that a client works in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) enum Known {
+pub(super) enum KnownPlan {
     /// It has not been looked for.
     #[default]
     Nothing,
     /// There was none.
     NoPlan,
     /// This one.
-    Plan(Ground),
+    Open(WorkingPlan),
 }
 
 /// There is no room for another client.
 #[derive(Debug, thiserror::Error)]
 #[error("too many clients: {CLIENTS} are already connected")]
-pub(super) struct Full;
+pub(super) struct TooManyClients;
 
 impl Clients {
     /// Takes a client in, until the number that is returned is given up.
-    pub(super) fn seat(&self, client: Arc<Client>) -> Result<u64, Full> {
-        let mut book = self.book();
-        if book.seated.len() >= CLIENTS {
-            return Err(Full);
+    pub(super) fn join(&self, client: Arc<Client>) -> Result<u64, TooManyClients> {
+        let mut entries = self.entries();
+        if entries.connected.len() >= CLIENTS {
+            return Err(TooManyClients);
         }
-        book.last += 1;
-        let number = book.last;
-        book.seated.insert(number, client);
+        entries.last += 1;
+        let number = entries.last;
+        entries.connected.insert(number, client);
         Ok(number)
     }
 
     /// Forgets a client.
     pub(super) fn leave(&self, number: u64) {
-        drop(self.book().seated.remove(&number));
+        drop(self.entries().connected.remove(&number));
     }
 
     /// The client without a session that has this name.
     pub(super) fn passing(&self, actor: &str, about: &About) -> Arc<Client> {
-        let mut book = self.book();
-        book.last += 1;
-        let visit = book.last;
-        if let Some((seen, client)) = book.passing.get_mut(actor)
+        let mut entries = self.entries();
+        entries.last += 1;
+        let visit = entries.last;
+        if let Some((seen, client)) = entries.passing.get_mut(actor)
             && client.about == *about
         {
             *seen = visit;
             return Arc::clone(client);
         }
         let client = Arc::new(Client::new(actor.to_owned(), about.clone()));
-        book.passing
+        entries
+            .passing
             .insert(actor.to_owned(), (visit, Arc::clone(&client)));
-        if book.passing.len() > PASSING {
-            let oldest = book.passing.iter().min_by_key(|(_, (seen, _))| *seen);
+        if entries.passing.len() > PASSING {
+            let oldest = entries.passing.iter().min_by_key(|(_, (seen, _))| *seen);
             if let Some(oldest) = oldest.map(|(actor, _)| actor.clone()) {
-                book.passing.remove(&oldest);
+                entries.passing.remove(&oldest);
             }
         }
         client
     }
 
     /// How many stay.
-    pub(crate) fn seated(&self) -> usize {
-        self.book().seated.len()
+    pub(crate) fn connected(&self) -> usize {
+        self.entries().connected.len()
     }
 
     /// All of them for the wire, the newest first.
     pub(crate) fn list(&self) -> Vec<protocol::Client> {
-        let book = self.book();
-        let mut all: Vec<(u64, &Arc<Client>)> = book
-            .seated
+        let entries = self.entries();
+        let mut all: Vec<(u64, &Arc<Client>)> = entries
+            .connected
             .iter()
             .map(|(number, client)| (*number, client))
             .collect();
-        all.extend(book.passing.values().map(|(seen, client)| (*seen, client)));
+        all.extend(entries.passing.values().map(|(seen, client)| (*seen, client)));
         all.sort_by_key(|(number, _)| std::cmp::Reverse(*number));
         all.into_iter().map(|(_, client)| client.to_wire()).collect()
     }
 
-    fn book(&self) -> std::sync::MutexGuard<'_, Book> {
-        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    fn entries(&self) -> std::sync::MutexGuard<'_, ClientEntries> {
+        self.list.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -181,19 +182,19 @@ impl Client {
         Some(permit)
     }
 
-    pub(super) fn known_plan(&self) -> Known {
+    pub(super) fn known_plan(&self) -> KnownPlan {
         self.work().plan.clone()
     }
 
-    pub(super) fn note_plan(&self, plan: Known) {
+    pub(super) fn note_plan(&self, plan: KnownPlan) {
         self.work().plan = plan;
     }
 
     /// Forgets the plan if it is this one. Another one may have been opened meanwhile.
-    pub(super) fn forget_plan(&self, id: &str) {
+    pub(super) fn forget_plan(&self, id: PlanId) {
         let mut work = self.work();
-        if matches!(&work.plan, Known::Plan(ground) if ground.id == id) {
-            work.plan = Known::Nothing;
+        if matches!(&work.plan, KnownPlan::Open(plan) if plan.id == id) {
+            work.plan = KnownPlan::Nothing;
         }
     }
 
@@ -233,8 +234,8 @@ impl Client {
                 .map(|path| path.display().to_string()),
             since: rfc3339(self.since),
             plan: match &work.plan {
-                Known::Plan(ground) => Some(ground.id.clone()),
-                Known::Nothing | Known::NoPlan => None,
+                KnownPlan::Open(plan) => Some(plan.id.to_string()),
+                KnownPlan::Nothing | KnownPlan::NoPlan => None,
             },
             calls: work.calls,
             in_flight: (CALLS_AT_ONCE - self.gate.available_permits()) as u64,
@@ -266,29 +267,29 @@ mod tests {
     fn there_is_room_for_some_and_a_place_is_given_back() {
         let clients = Clients::default();
         let one = || Arc::new(Client::new("a".to_owned(), about("a")));
-        let numbers: Vec<u64> = (0..CLIENTS).map(|_| clients.seat(one()).unwrap()).collect();
-        assert!(clients.seat(one()).is_err());
+        let numbers: Vec<u64> = (0..CLIENTS).map(|_| clients.join(one()).unwrap()).collect();
+        assert!(clients.join(one()).is_err());
         clients.leave(numbers[7]);
-        assert!(clients.seat(one()).is_ok());
-        assert_eq!(clients.seated(), CLIENTS);
+        assert!(clients.join(one()).is_ok());
+        assert_eq!(clients.connected(), CLIENTS);
     }
 
     #[test]
     fn whoever_passes_is_remembered_until_others_need_the_room() {
         let clients = Clients::default();
         let first = clients.passing("a", &about("a"));
-        first.note_plan(Known::NoPlan);
+        first.note_plan(KnownPlan::NoPlan);
         for number in 0..PASSING - 1 {
             clients.passing(&format!("b{number}"), &about("b"));
         }
-        assert_eq!(clients.passing("a", &about("a")).known_plan(), Known::NoPlan);
+        assert_eq!(clients.passing("a", &about("a")).known_plan(), KnownPlan::NoPlan);
         // Now `b0` is the one that was not heard of for longest.
         clients.passing("c", &about("c"));
         let actors: Vec<String> = clients.list().into_iter().map(|client| client.actor).collect();
         assert_eq!(actors.len(), PASSING);
         assert!(actors.contains(&"a".to_owned()) && !actors.contains(&"b0".to_owned()));
         // Another program that uses the same name is another client.
-        assert_eq!(clients.passing("a", &about("z")).known_plan(), Known::Nothing);
+        assert_eq!(clients.passing("a", &about("z")).known_plan(), KnownPlan::Nothing);
     }
 
     #[test]

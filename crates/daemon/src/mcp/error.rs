@@ -2,32 +2,23 @@
 
 use protocol::ErrorCode;
 
-use super::inside::Refused;
+use crate::http::Problem;
 
 /// Why a tool has no answer.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ToolError {
     /// The product refused it.
-    #[error(transparent)]
-    Refused(#[from] Refused),
-    /// The arguments do not have the right shape.
-    #[error("`{field}`: {why}")]
-    Arguments {
-        /// The member that is wrong; `arguments` for all of them.
-        field: String,
-        /// What is wrong with it.
-        why: String,
-    },
-    /// No plan is open, and the tool works in one.
+    #[error("{}", .0.detail())]
+    Problem(Box<Problem>),
+    /// The arguments are not what the tool takes.
+    #[error("{0}")]
+    Arguments(String),
     #[error("you have no open plan")]
     NoPlan,
-    /// Nobody has said which directory it is about.
     #[error("the directory is unknown")]
     NoDirectory,
-    /// As many calls run as there is room for.
     #[error("too many calls of this client are running")]
     TooManyCalls,
-    /// The client does not wait for it any more.
     #[error("the call was cancelled")]
     Cancelled,
     /// The owner of this machine does not want it.
@@ -35,20 +26,33 @@ pub(super) enum ToolError {
     NotAllowed(String),
 }
 
+impl From<Problem> for ToolError {
+    fn from(problem: Problem) -> Self {
+        Self::Problem(Box::new(problem))
+    }
+}
+
 impl ToolError {
-    pub(super) fn argument(field: impl Into<String>, why: impl Into<String>) -> Self {
-        Self::Arguments {
-            field: field.into(),
-            why: why.into(),
+    pub(super) fn argument(name: &str, why: &str) -> Self {
+        Self::Arguments(format!("`{name}`: {why}"))
+    }
+
+    /// What the shared tools say about arguments.
+    pub(super) fn of_arguments(error: sessions::tools::ToolError) -> Self {
+        match error {
+            sessions::tools::ToolError::Arguments { tool, wrong, takes } => {
+                Self::Arguments(format!("{wrong}. `{tool}` takes {takes}"))
+            }
+            sessions::tools::ToolError::Plan(error) => Problem::from(error).into(),
+            other => Self::Arguments(other.to_string()),
         }
     }
 
     /// Its stable name.
     pub(super) fn code(&self) -> &'static str {
         match self {
-            Self::Refused(Refused::Problem(problem)) => problem.code.as_str(),
-            Self::Refused(Refused::Broken(_)) => ErrorCode::Internal.as_str(),
-            Self::Arguments { .. } => "invalid_arguments",
+            Self::Problem(problem) => problem.code().as_str(),
+            Self::Arguments(_) => "invalid_arguments",
             Self::NoPlan => "no_open_plan",
             Self::NoDirectory => "no_directory",
             Self::TooManyCalls => "too_many_calls",
@@ -57,18 +61,10 @@ impl ToolError {
         }
     }
 
-    /// The problem, if the product refused it.
-    pub(super) fn problem_code(&self) -> Option<ErrorCode> {
-        match self {
-            Self::Refused(Refused::Problem(problem)) => Some(problem.code),
-            _ => None,
-        }
-    }
-
     /// All of it as a text.
     pub(super) fn text(&self) -> String {
         let what = match self {
-            Self::Refused(Refused::Problem(problem)) => problem.detail.clone(),
+            Self::Problem(problem) => problem.detail().to_owned(),
             other => sentence(&other.to_string()),
         };
         format!(
@@ -80,14 +76,13 @@ impl ToolError {
 
     fn next(&self) -> String {
         let text = match self {
-            Self::Refused(Refused::Problem(problem)) => {
-                return match advice(problem.code) {
+            Self::Problem(problem) => {
+                return match advice(problem.code()) {
                     Some(advice) => advice.to_owned(),
-                    None => sentence(&problem.advice),
+                    None => sentence(problem.code().advice()),
                 };
             }
-            Self::Refused(Refused::Broken(_)) => "try again; if it happens again, tell the user.",
-            Self::Arguments { .. } => "correct this argument and call the tool again.",
+            Self::Arguments(_) => "correct this argument and call the tool again.",
             Self::NoPlan => "call plan_open first, or pass the id of one as `plan`.",
             Self::NoDirectory => "call it again with `directory`, the absolute path of the repository.",
             Self::TooManyCalls => "wait until some of your calls have been answered, then call it again.",
@@ -98,7 +93,8 @@ impl ToolError {
     }
 }
 
-/// What a model should do about a problem, where that differs from what a person would.
+/// What a model should do about a problem, where that differs from what a person would. The tools of sessions have such hints
+/// of their own (`sessions::tools::ToolError`): they know plans and no codes, and have tools by other names.
 fn advice(code: ErrorCode) -> Option<&'static str> {
     let text = match code {
         ErrorCode::PlanNotFound => "call plan_open, or leave `plan` out to use your own.",
@@ -158,15 +154,11 @@ fn sentence(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use protocol::Problem;
-
     use super::*;
 
     #[test]
     fn an_error_says_what_happened_and_what_to_do() {
-        let problem = |code, detail: &str| {
-            ToolError::from(Refused::Problem(Box::new(Problem::new(code, detail, "req_1"))))
-        };
+        let problem = |code, detail: &str| ToolError::from(Problem::new(code, detail));
         for (error, expected) in [
             (
                 ToolError::NoPlan,

@@ -3,122 +3,182 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use kernel::CancellationToken;
-use protocol::ClientTransport;
+use protocol::{ClientTransport, ErrorCode, RequestId};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, Implementation, InitializeRequestParams,
-    InitializeResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
-    ServerConfig, Tool,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
+    InitializeRequestParams, InitializeResult, ListResourceTemplatesResult, ListResourcesResult,
+    ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
+    ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde_json::Value;
+use sessions::tools::{ANSWER_LIMIT_BYTES, cut};
 
 use super::actor;
-use super::bounds::{TEXT_LIMIT_BYTES, beginning};
 use super::call::{Call, Reply};
 use super::clients::{About, Client};
-use super::door::{Door, Said};
+use super::connection::Connection;
 use super::error::ToolError;
-use super::inside::Inside;
+use super::headers::ClientHeaders;
 use super::resources;
-use super::seat::Seat;
 use super::tools::{self, Answer};
 use crate::app::App;
+use crate::http::guard::body_too_large;
+use crate::http::problem::describe;
+use crate::http::{Problem, STUMBLED, catch_panic};
 
-/// What a model is told about all of this, once.
+/// What a model reads about the tools, once.
 const INSTRUCTIONS: &str = "\
-Tidelock lets several agents work on one repository without getting into each other's way. Do not edit files of the \
+Tidelock lets several agents work on one repository without getting in each other's way. Do not edit files of the \
 repository directly: call plan_open, work in the plan with plan_read, plan_write, plan_edit, plan_delete and plan_shell \
-(they see the repository with your changes; nobody else does), look at plan_diff, then call plan_apply, which brings all \
-of it into the user's files or nothing. plan_undo takes it back. overlaps shows what other agents are touching. context \
-finds code for a question, lsp_* tools ask language servers. Long commands go on as jobs: job_status, job_logs, job_cancel.";
+(they see the repository with your changes; other agents don't), review plan_diff, then call plan_apply, which applies all \
+of the changes to the user's files or none. plan_undo reverts them. overlaps shows what other agents are changing. context \
+finds the code relevant to a question, lsp_* tools ask language servers. Long commands keep running as jobs: job_status, \
+job_logs, job_cancel.";
+
+/// How a client is connected.
+pub(super) enum Channel {
+    /// By a stream of lines, which began with these headers.
+    Stream(ClientHeaders),
+    /// By HTTP. Each request has headers.
+    Http,
+}
 
 /// Answers one client.
 pub(super) struct Handler {
     app: Arc<App>,
-    inside: Inside,
-    door: Door,
+    channel: Channel,
     /// Cancelled when the client can hear no answer any more.
     gone: CancellationToken,
-    /// Guards the place of a client that stays; held to take it.
-    seat: Mutex<Option<Seat>>,
+    /// Guards the entry of a client that stays; held to take it.
+    connection: Mutex<Option<Connection>>,
 }
 
 impl Handler {
-    pub(super) fn new(app: &Arc<App>, inside: &Inside, door: Door, gone: CancellationToken) -> Self {
+    pub(super) fn new(app: &Arc<App>, channel: Channel, gone: CancellationToken) -> Self {
         Self {
             app: Arc::clone(app),
-            inside: inside.clone(),
-            door,
+            channel,
             gone,
-            seat: Mutex::new(None),
+            connection: Mutex::new(None),
         }
     }
 
-    /// The client that a request is from. One that stays is taken in with its first request.
+    /// The client that a request is from. One that stays joins with its first request.
     fn client(&self, context: &RequestContext<RoleServer>) -> Result<Arc<Client>, ErrorData> {
-        if let Some(seat) = self.seat().as_ref() {
-            return Ok(Arc::clone(&seat.client));
+        if let Some(connection) = self.connection().as_ref() {
+            return Ok(Arc::clone(&connection.client));
         }
-        let info = context.client_info().unwrap_or_else(nobody);
+        // Some don't say who they are.
+        let info = context
+            .client_info()
+            .unwrap_or_else(|| Implementation::new("", ""));
         let protocol = context.protocol_version();
         let protocol = protocol.as_ref().map_or("", |version| version.as_str());
-        match &self.door {
-            Door::Stream(said) => self.take_seat(said, &info, protocol, ClientTransport::Stdio),
-            Door::Http => {
-                let said = said_over_http(context);
+        match &self.channel {
+            Channel::Stream(headers) => self.join(headers, &info, protocol, ClientTransport::Stdio),
+            Channel::Http => {
+                let headers = http_headers(context);
                 let name = actor::cleaned(&info.name);
-                let actor = said.actor.clone().unwrap_or(name);
-                let about = about(&said, &info, protocol, ClientTransport::Http);
+                let actor = headers.actor.clone().unwrap_or(name);
+                let about = about(&headers, &info, protocol, ClientTransport::Http);
                 Ok(self.app.mcp.clients.passing(&actor, &about))
             }
         }
     }
 
-    fn take_seat(
+    fn join(
         &self,
-        said: &Said,
+        headers: &ClientHeaders,
         info: &Implementation,
         protocol: &str,
         transport: ClientTransport,
     ) -> Result<Arc<Client>, ErrorData> {
-        let mut seat = self.seat();
-        if let Some(seat) = seat.as_ref() {
-            return Ok(Arc::clone(&seat.client));
+        let mut connection = self.connection();
+        if let Some(connection) = connection.as_ref() {
+            return Ok(Arc::clone(&connection.client));
         }
-        let id = said.id.clone().unwrap_or_else(actor::ShortId::generate);
-        let client = Client::new(actor::of(&info.name, &id), about(said, info, protocol, transport))
-            .until(self.gone.clone());
-        let taken = Seat::take(client, &self.app, &self.inside)
+        let id = headers.id.clone().unwrap_or_else(actor::ShortId::generate);
+        let about = about(headers, info, protocol, transport);
+        let client = Client::new(actor::of(&info.name, &id), about).until(self.gone.clone());
+        let opened = Connection::open(client, &self.app)
             .map_err(|full| ErrorData::internal_error(format!("{full}; try again later"), None))?;
-        let client = Arc::clone(&taken.client);
-        *seat = Some(taken);
+        let client = Arc::clone(&opened.client);
+        *connection = Some(opened);
         Ok(client)
     }
 
-    fn seat(&self) -> std::sync::MutexGuard<'_, Option<Seat>> {
-        self.seat.lock().unwrap_or_else(PoisonError::into_inner)
+    fn connection(&self) -> std::sync::MutexGuard<'_, Option<Connection>> {
+        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs a tool, and says how it ended.
-    async fn run(
-        &self,
-        tool: &tools::Entry,
-        call: &Call<'_>,
-        given: serde_json::Map<String, serde_json::Value>,
-    ) -> Result<Answer, ToolError> {
-        let Some(_place) = call.client.begin_call() else {
+    async fn run(&self, tool: &tools::Entry, call: &Call<'_>, given: Value) -> Result<Answer, ToolError> {
+        let Some(_permit) = call.client.begin_call() else {
             return Err(ToolError::TooManyCalls);
         };
-        let work = (tool.run)(call, given);
-        match tool.interruption {
-            tools::Interruption::Itself => work.await,
-            tools::Interruption::Dropped => tokio::select! {
+        if text_bytes(&given) > self.app.body_limit_bytes {
+            return Err(body_too_large(&self.app).into());
+        }
+        let work = tool.run(call, given);
+        match tool.is_read_only() {
+            // What changes something sees to its own end.
+            false => work.await,
+            true => tokio::select! {
                 biased;
                 answer = work => answer,
                 () = call.context.ct.cancelled() => Err(ToolError::Cancelled),
             },
         }
+    }
+
+    /// Runs a tool with what every request over HTTP has too: an id, a line in the log if it may change something, and a panic
+    /// that ends nothing else.
+    async fn run_logged(
+        &self,
+        tool: &tools::Entry,
+        call: &Call<'_>,
+        given: Value,
+    ) -> Result<Answer, ToolError> {
+        let (request_id, began) = (RequestId::generate(), self.app.clock.now());
+        let (actor, name) = (&call.client.actor, &tool.name);
+        let answered = catch_panic(self.run(tool, call, given)).await;
+        let answered = answered.unwrap_or_else(|panic| {
+            tracing::error!(%request_id, actor, tool = name, panic, "a tool panicked");
+            Err(Problem::new(ErrorCode::Internal, STUMBLED).into())
+        });
+        if let Err(ToolError::Problem(problem)) = &answered
+            && let Some(cause) = problem.internal_cause()
+        {
+            tracing::error!(%request_id, actor, tool = name, cause = describe(cause), "a tool failed inside the daemon");
+        }
+        let outcome = outcome(&answered);
+        let elapsed_us = self.app.clock.now().saturating_duration_since(began).as_micros();
+        match tool.is_read_only() {
+            // Agents ask thousands of questions, which would fill the log.
+            true => tracing::debug!(%request_id, actor, tool = name, outcome, elapsed_us, "tool call"),
+            false => tracing::info!(%request_id, actor, tool = name, outcome, elapsed_us, "tool call"),
+        }
+        answered
+    }
+}
+
+fn outcome(answered: &Result<Answer, ToolError>) -> &'static str {
+    match answered {
+        Ok(Answer::Reply(reply)) if reply.failed => "failed",
+        Ok(Answer::Reply(_)) => "done",
+        Ok(Answer::AskFirst(_)) => "asked",
+        Err(error) => error.code(),
+    }
+}
+
+/// How much text arguments have. A line of a stream may be longer than the body of a request; what is in it may not.
+fn text_bytes(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(text_bytes).sum(),
+        Value::Object(members) => members.values().map(text_bytes).sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
     }
 }
 
@@ -139,16 +199,12 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<InitializeResult, ErrorData> {
         let answer = self.negotiate_initialize(&request)?;
-        let (said, transport) = match &self.door {
-            Door::Stream(said) => (said.clone(), ClientTransport::Stdio),
-            Door::Http => (said_over_http(&context), ClientTransport::HttpSession),
+        let (headers, transport) = match &self.channel {
+            Channel::Stream(headers) => (headers.clone(), ClientTransport::Stdio),
+            Channel::Http => (http_headers(&context), ClientTransport::HttpSession),
         };
-        self.take_seat(
-            &said,
-            &request.client_info,
-            answer.protocol_version.as_str(),
-            transport,
-        )?;
+        let protocol = answer.protocol_version.as_str();
+        self.join(&headers, &request.client_info, protocol, transport)?;
         context.peer.set_peer_info(request);
         Ok(answer)
     }
@@ -177,23 +233,17 @@ impl ServerHandler for Handler {
         };
         let call = Call {
             app: &self.app,
-            inside: &self.inside,
             client: self.client(&context)?,
             context: &context,
             answers: request.input_responses,
             state: request.request_state,
         };
-        let answered = self.run(tool, &call, request.arguments.unwrap_or_default()).await;
-        let outcome = match &answered {
-            Ok(Answer::Reply(reply)) if reply.failed => "failed",
-            Ok(Answer::Reply(_)) => "done",
-            Ok(Answer::ComeBack(_)) => "asked",
-            Err(error) => error.code(),
-        };
-        self.app.metrics.mcp.called(tool.name, outcome);
+        let given = Value::Object(request.arguments.unwrap_or_default());
+        let answered = self.run_logged(tool, &call, given).await;
+        self.app.metrics.mcp.called(&tool.name, outcome(&answered));
         match answered {
             Ok(Answer::Reply(reply)) => Ok(result_of(reply).into()),
-            Ok(Answer::ComeBack(question)) => Ok((*question).into()),
+            Ok(Answer::AskFirst(question)) => Ok((*question).into()),
             Err(error) => Ok(result_of(Reply::text(error.text()).failed()).into()),
         }
     }
@@ -203,8 +253,8 @@ impl ServerHandler for Handler {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let client = self.client(&context)?;
-        let found = resources::list(&self.inside, &client.actor).await?;
+        self.client(&context)?;
+        let found = resources::list(&self.app).await?;
         Ok(ListResourcesResult::with_all_items(found))
     }
 
@@ -222,7 +272,7 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let client = self.client(&context)?;
-        let read = resources::read(&self.app, &self.inside, &client.actor, &request.uri);
+        let read = resources::read(&self.app, &client.actor, &request.uri);
         tokio::select! {
             biased;
             found = read => found.map(Into::into),
@@ -231,28 +281,30 @@ impl ServerHandler for Handler {
     }
 
     async fn on_roots_list_changed(&self, _context: NotificationContext<RoleServer>) {
-        if let Some(seat) = self.seat().as_ref() {
-            seat.client.forget_root();
+        if let Some(connection) = self.connection().as_ref() {
+            connection.client.forget_root();
         }
     }
 }
 
 /// A reply on the wire, within its bounds.
 fn result_of(reply: Reply) -> CallToolResult {
-    let whole = "ask for less, or read the resource with the full text";
-    let reply = Reply {
-        text: beginning(reply.text, TEXT_LIMIT_BYTES, whole),
-        ..reply
-    };
+    let rest = "ask for less, or read the resource with the full text";
+    let content = vec![ContentBlock::text(cut(reply.text, ANSWER_LIMIT_BYTES, rest))];
     let mut result = match reply.failed {
-        true => CallToolResult::error(reply.content()),
-        false => CallToolResult::success(reply.content()),
+        true => CallToolResult::error(content),
+        false => CallToolResult::success(content),
     };
     result.structured_content = reply.value;
     result
 }
 
-fn about(said: &Said, info: &Implementation, protocol: &str, transport: ClientTransport) -> About {
+fn about(
+    headers: &ClientHeaders,
+    info: &Implementation,
+    protocol: &str,
+    transport: ClientTransport,
+) -> About {
     About {
         name: actor::cleaned(&info.name),
         version: info
@@ -263,20 +315,15 @@ fn about(said: &Said, info: &Implementation, protocol: &str, transport: ClientTr
             .collect(),
         protocol: protocol.to_owned(),
         transport,
-        directory: said.directory.clone(),
-        environment: said.environment.clone(),
-        grant: said.grant,
+        directory: headers.directory.clone(),
+        environment: headers.environment.clone(),
+        grant: headers.grant,
     }
 }
 
-/// A client that does not say who it is.
-fn nobody() -> Implementation {
-    Implementation::new("", "")
-}
-
-fn said_over_http(context: &RequestContext<RoleServer>) -> Said {
+fn http_headers(context: &RequestContext<RoleServer>) -> ClientHeaders {
     match context.extensions.get::<::http::request::Parts>() {
-        Some(parts) => Said::read(&parts.headers),
-        None => Said::read(&::http::HeaderMap::new()),
+        Some(parts) => ClientHeaders::read(&parts.headers),
+        None => ClientHeaders::read(&::http::HeaderMap::new()),
     }
 }

@@ -20,9 +20,8 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken as LibraryToken;
 
 use super::clients::CLIENTS;
-use super::door::{Door, Said};
-use super::handler::Handler;
-use super::inside::Inside;
+use super::handler::{Channel, Handler};
+use super::headers::ClientHeaders;
 use super::stream;
 use crate::app::App;
 use crate::http::{EVENT_STREAM, Problem, read_body, take_place};
@@ -34,23 +33,20 @@ const PROTOCOL: &str = "tidelock-mcp";
 type Service = StreamableHttpService<Handler, LocalSessionManager>;
 
 /// The routes of the protocol.
-pub(crate) fn router(app: &Arc<App>, inside: Inside) -> Router<Arc<App>> {
-    let service = service(app, &inside);
+pub(crate) fn router(app: &Arc<App>) -> Router<Arc<App>> {
+    let service = service(app);
     let streamable = move |State(app): State<Arc<App>>, request: Request| {
         let service = service.clone();
         async move { answer(&app, &service, request).await }
     };
-    let connect = move |State(app): State<Arc<App>>, request: Request| {
-        let inside = inside.clone();
-        async move { connect(&app, &inside, &request) }
-    };
+    let connect = |State(app): State<Arc<App>>, request: Request| async move { connect(&app, &request) };
     Router::new()
         .route("/mcp", any(streamable))
         .route("/v1/mcp/connect", get(connect))
 }
 
 /// The library's side of streamable HTTP. Who may ask, and from where, has been looked at before.
-fn service(app: &Arc<App>, inside: &Inside) -> Service {
+fn service(app: &Arc<App>) -> Service {
     let sessions = Arc::new(LocalSessionManager::default());
     let token = LibraryToken::new();
     let config = StreamableHttpServerConfig::default()
@@ -69,10 +65,9 @@ fn service(app: &Arc<App>, inside: &Inside) -> Service {
             }
         }
     });
-    let (app, inside) = (Arc::clone(app), inside.clone());
-    let handler = move || -> io::Result<Handler> {
-        Ok(Handler::new(&app, &inside, Door::Http, CancellationToken::new()))
-    };
+    let app = Arc::clone(app);
+    let handler =
+        move || -> io::Result<Handler> { Ok(Handler::new(&app, Channel::Http, CancellationToken::new())) };
     StreamableHttpService::new(handler, sessions, config)
 }
 
@@ -105,7 +100,7 @@ async fn answer(app: &App, service: &Service, request: Request) -> Response {
 }
 
 /// A connection becomes a stream of lines.
-fn connect(app: &Arc<App>, inside: &Inside, request: &Request) -> Response {
+fn connect(app: &Arc<App>, request: &Request) -> Response {
     let asks = request
         .headers()
         .get(UPGRADE)
@@ -115,7 +110,7 @@ fn connect(app: &Arc<App>, inside: &Inside, request: &Request) -> Response {
             format!("This path only accepts requests with `Upgrade: {PROTOCOL}`; `tidelock mcp` sends them.");
         return Problem::new(ErrorCode::InvalidRequest, detail).into_response();
     }
-    if app.mcp.clients.seated() >= CLIENTS {
+    if app.mcp.clients.connected() >= CLIENTS {
         let detail = format!("Too many clients: {CLIENTS} are already connected.");
         return Problem::new(ErrorCode::StreamLimitReached, detail).into_response();
     }
@@ -124,12 +119,8 @@ fn connect(app: &Arc<App>, inside: &Inside, request: &Request) -> Response {
         Err(problem) => return problem.into_response(),
     };
     let gone = CancellationToken::new();
-    let handler = Handler::new(
-        app,
-        inside,
-        Door::Stream(Said::read(request.headers())),
-        gone.clone(),
-    );
+    let channel = Channel::Stream(ClientHeaders::read(request.headers()));
+    let handler = Handler::new(app, channel, gone.clone());
     let switch = Switch::new(move |switched| async move {
         stream::serve(handler, gone, switched).await;
         drop(place);

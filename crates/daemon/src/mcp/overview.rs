@@ -1,25 +1,50 @@
-//! What runs now, and what waits for somebody: for a model that wants to know where it is.
+//! What is running, and what waits for a person, as a text for a model.
 
-use protocol::{JobList, PlanList, PlanState, SessionList, SessionState, Status};
+use ::jobs::ListQuery;
+use ::plans::PlanQuery;
+use ::sessions::SessionQuery;
+use protocol::{JobState, Plan, PlanState, Session, SessionState};
 
-use super::inside::{Inside, Refused};
 use super::tools::overlap_line;
 use crate::app::App;
+use crate::http::Problem;
+use crate::jobs::acts as jobs;
 use crate::needs;
 use crate::page::counted_files;
+use crate::plans::acts as plans;
+use crate::sessions::wire;
 
-/// How many of each kind are told.
+/// How many of each kind are listed.
 const LISTED: usize = 20;
 
-/// The overview as a text.
-pub(super) async fn overview(app: &App, inside: &Inside, actor: &str) -> Result<String, Refused> {
-    let status: Status = inside.get(actor, "/v1/status").await?;
-    let plans: PlanList = inside.get(actor, "/v1/plans?state=open,sealed&limit=50").await?;
-    let running: JobList = inside.get(actor, "/v1/jobs?state=running&limit=20").await?;
-    let sessions: SessionList = inside.get(actor, "/v1/sessions?limit=50").await?;
+/// The newest plans that are open or sealed.
+pub(super) async fn unfinished_plans(app: &App, limit: u32) -> Result<Vec<Plan>, Problem> {
+    let query = PlanQuery {
+        states: vec![PlanState::Open, PlanState::Sealed],
+        limit,
+        ..PlanQuery::default()
+    };
+    Ok(plans::list(app, query, None).await?.plans)
+}
+
+pub(super) async fn overview(app: &App, actor: &str) -> Result<String, Problem> {
+    let plans = unfinished_plans(app, 50).await?;
+    let running = ListQuery {
+        state: Some(JobState::Running),
+        before: None,
+        limit: 20,
+    };
+    let running = jobs::list(app, running).await?;
+    let sessions = SessionQuery {
+        limit: 50,
+        ..SessionQuery::default()
+    };
+    let sessions = wire::list(&app.sessions, &app.durable.machines, sessions)
+        .await?
+        .sessions;
     let mut text = format!(
         "# Tidelock {}\n\nPage: {}/\nYou are: {actor}\n",
-        status.version,
+        env!("CARGO_PKG_VERSION"),
         app.hosts.page_origin()
     );
 
@@ -34,12 +59,8 @@ pub(super) async fn overview(app: &App, inside: &Inside, actor: &str) -> Result<
 
     text.push_str("\n## Open plans\n\n");
     let before = text.len();
-    for plan in plans
-        .plans
-        .iter()
-        .filter(|plan| plan.state == PlanState::Open)
-        .take(LISTED)
-    {
+    let open = plans.iter().filter(|plan| plan.state == PlanState::Open);
+    for plan in open.take(LISTED) {
         text.push_str(&format!(
             "- {} by {} in {}: {} ({})\n",
             plan.id,
@@ -59,11 +80,8 @@ pub(super) async fn overview(app: &App, inside: &Inside, actor: &str) -> Result<
     for job in running.jobs.iter().take(LISTED) {
         text.push_str(&format!("- {} by {}: {}\n", job.id, job.submitted_by, job.title));
     }
-    for session in sessions
-        .sessions
-        .iter()
-        .filter(|session| session.state == SessionState::Running)
-    {
+    let is_running = |session: &&Session| session.state == SessionState::Running;
+    for session in sessions.iter().filter(is_running) {
         text.push_str(&format!("- session {}: {}\n", session.id, session.title));
     }
     none_if(&mut text, before);

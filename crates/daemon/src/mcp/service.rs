@@ -10,7 +10,7 @@ use crate::configuration::{ApplyWord, McpSection};
 pub(crate) struct Mcp {
     pub(crate) clients: Clients,
     pub(super) section: McpSection,
-    /// What is done for clients that do not wait for it.
+    /// Work for clients that don't wait for it.
     pub(super) tasks: Tasks,
 }
 

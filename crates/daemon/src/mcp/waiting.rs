@@ -1,33 +1,37 @@
-//! Waiting for a job, for a while: whoever waits longer than that comes back with its id.
+//! Waiting for a job, up to a time. Whoever wants to wait longer calls again with its id.
 
 use std::time::Duration;
 
+use eventlog::Sequence;
 use kernel::Deadline;
-use protocol::{Job, JobState};
+use protocol::{Job, JobChannel, JobId, JobState};
+use sessions::tools::{ANSWER_LIMIT_BYTES, Excerpt};
 
-use super::bounds::{Excerpt, TEXT_LIMIT_BYTES};
 use super::call::Call;
 use super::error::ToolError;
-use crate::app::whole_ms;
+use crate::app::App;
+use crate::http::Problem;
+use crate::http::jobs::output::OutputForm;
+use crate::http::pieces::Source as _;
+use crate::jobs::acts;
 
-/// How long a tool waits if it is not told: most commands are done by then, and no client has lost its patience.
-pub(super) const USUAL_WAIT_SECONDS: u64 = 20;
+/// How long a tool waits by default: most commands are done by then, and no client has given up.
+const USUAL_WAIT_SECONDS: u64 = 20;
 /// How long it waits at most. Clients give up after a minute or two.
 pub(super) const LONGEST_WAIT_SECONDS: u64 = 110;
-/// How often a client that wants to know is told how far it is.
+/// How often a client that asks for progress gets some.
 const TOLD_EVERY: Duration = Duration::from_secs(1);
-/// How long one look waits: as long as the route allows.
+/// How long one look waits.
 const ONE_LOOK: Duration = Duration::from_secs(60);
 /// How much of a job's output stands in an answer. The rest of the room is for what is said about it.
-pub(super) const OUTPUT_LIMIT_BYTES: usize = TEXT_LIMIT_BYTES - 2 * 1024;
+const OUTPUT_LIMIT_BYTES: usize = ANSWER_LIMIT_BYTES - 2 * 1024;
 
 /// How a wait ended.
 #[derive(Clone, Debug)]
 pub(super) enum Waited {
-    /// With the job.
     Ended(Box<Job>),
-    /// With the patience.
-    StillThere(Box<Job>),
+    /// The time is over.
+    StillRunning(Box<Job>),
     /// The client does not wait any more.
     Interrupted,
 }
@@ -39,7 +43,7 @@ pub(super) fn patience(call: &Call<'_>, seconds: Option<u64>) -> Deadline {
 }
 
 /// Waits until a job has ended, the time is over, or nobody waits any more.
-pub(super) async fn wait_for(call: &Call<'_>, id: &str, patience: &Deadline) -> Result<Waited, ToolError> {
+pub(super) async fn wait_for(call: &Call<'_>, id: JobId, patience: &Deadline) -> Result<Waited, ToolError> {
     let began = call.app.clock.now();
     loop {
         let left = patience.remaining().unwrap_or_default();
@@ -47,16 +51,15 @@ pub(super) async fn wait_for(call: &Call<'_>, id: &str, patience: &Deadline) -> 
             true => left.min(TOLD_EVERY),
             false => left.min(ONE_LOOK),
         };
-        let path = format!("/v1/jobs/{id}?wait_ms={}", whole_ms(step));
-        let job: Job = tokio::select! {
-            job = call.get(&path) => job?,
+        let job = tokio::select! {
+            job = acts::show(call.app, id, Some(step)) => job?,
             () = call.interrupted() => return Ok(Waited::Interrupted),
         };
         if job.state.is_terminal() {
             return Ok(Waited::Ended(Box::new(job)));
         }
         if patience.has_passed() {
-            return Ok(Waited::StillThere(Box::new(job)));
+            return Ok(Waited::StillRunning(Box::new(job)));
         }
         let elapsed = call.app.clock.now().saturating_duration_since(began);
         call.progress(elapsed.as_secs_f64(), doing(&job)).await;
@@ -73,18 +76,28 @@ fn doing(job: &Job) -> String {
     }
 }
 
-/// What a job has written, as much as fits into an answer.
-pub(super) async fn output_of(call: &Call<'_>, id: &str) -> Result<String, ToolError> {
-    let path = format!("/v1/jobs/{id}/output");
-    let excerpt = Excerpt::new(OUTPUT_LIMIT_BYTES);
-    let excerpt = call.inside.excerpt(&call.client.actor, &path, excerpt).await?;
-    let text = excerpt.text(&format!(
+/// What a job has written so far, within a limit.
+pub(super) async fn output_excerpt(app: &App, id: JobId, limit: usize) -> Result<Excerpt, Problem> {
+    let form = OutputForm::Bytes(vec![JobChannel::Stdout, JobChannel::Stderr]);
+    let mut output = acts::output(app, id, Sequence::START, form).await?;
+    let mut excerpt = Excerpt::new(limit);
+    while let Some((rest, piece)) = output.next().await {
+        excerpt.add(&piece.map_err(Problem::internal)?);
+        output = rest;
+    }
+    Ok(excerpt)
+}
+
+/// The same for an answer.
+pub(super) async fn output_of(call: &Call<'_>, id: JobId) -> Result<String, ToolError> {
+    let excerpt = output_excerpt(call.app, id, OUTPUT_LIMIT_BYTES).await?;
+    let mut text = excerpt.text(&format!(
         "the full output is in the resource tidelock://jobs/{id}/logs"
     ));
-    Ok(match text.is_empty() || text.ends_with('\n') {
-        true => text,
-        false => format!("{text}\n"),
-    })
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    Ok(text)
 }
 
 /// How a job stands, in one line.

@@ -28,7 +28,7 @@ use axum::routing::{get, post};
 
 pub(crate) use parts::error::not_found;
 pub(crate) use parts::form::Notice;
-pub(crate) use parts::text::{counted_files, percent_encode};
+pub(crate) use parts::text::counted_files;
 pub(crate) use plans::state::overlap_words;
 
 use crate::app::App;

@@ -1,5 +1,7 @@
-//! What changes workspaces, and takes long enough to be measured.
+//! What can be done with plans: one function for each act, which HTTP, MCP and the page call alike. Each takes what its
+//! caller asks for in the words of `protocol`, and answers in them.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,38 +10,246 @@ use jobs::Requested;
 use kernel::Deadline;
 use machines::{Presence, presence};
 use plans::{
-    Actor, ApplyRequest, Attempt, CaptureHold, Forgotten, GcPolicy, LandingOutcome, Plan, PlanError, Run,
-    Running, Unapplied, UndoRequest,
+    Actor, ApplyRequest, Attempt, Attribution, CaptureHold, GcPolicy, LandingOutcome, Opened, Plan,
+    PlanError, PlanQuery, RelPath, Run, Running, Unapplied, UndoRequest,
 };
-use protocol::{JobId, OutcomeKind, PlanId, PlansCollected, SessionState, TurnError};
+use protocol::{
+    ApplyPlans, ChangeFiles, ChangePlan, ChangesetId, ChangesetList, CheckPlan, CollectPlans, FilesChanged,
+    ForgetPlan, JobId, OpenPlan, OutcomeKind, PlanDiff, PlanFile, PlanForgotten, PlanId, PlanList,
+    PlanOutcome, PlansCollected, SessionState, StartChangeset, TurnError, UndoPlan,
+};
 
+use super::checks::{Which, run_checks};
+use super::diff;
+use super::wire::{self, changeset_to_wire, recorded_to_wire};
 use crate::app::App;
+use crate::http::Problem;
+use crate::http::caller::Caller;
+use crate::http::consent::may_apply;
+use crate::http::ids::id_of;
 
 /// How long turns and jobs may take to end that are cancelled because their plan is discarded.
 const STOP_LIMIT: Duration = Duration::from_secs(20);
+/// For how long sandboxes of plans that are over are kept, unless the caller says so.
+const USUAL_AGE: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Opens a plan. A second request with the same idempotency key is the same plan.
+pub(crate) async fn open(app: &App, caller: &Caller, request: OpenPlan) -> Result<Opened, Problem> {
+    let new = wire::to_new_plan(request, &caller.actor)?;
+    Ok(app.plans.open_plan(new).await?)
+}
+
+pub(crate) async fn show(app: &App, id: PlanId) -> Result<protocol::Plan, Problem> {
+    shown(app, &app.plans.get(id).await?).await
+}
+
+/// A plan as an answer.
+pub(crate) async fn shown(app: &App, plan: &Plan) -> Result<protocol::Plan, Problem> {
+    Ok(wire::show(&app.plans, &app.durable.machines, plan).await?)
+}
+
+/// Plans, newest first; with a directory only those of the workspace that it is in.
+pub(crate) async fn list(
+    app: &App,
+    mut query: PlanQuery,
+    directory: Option<&Path>,
+) -> Result<PlanList, Problem> {
+    if let Some(directory) = directory {
+        let found = wire::workspace_of(&app.plans, directory).await?;
+        match (found.map(|workspace| workspace.id), query.workspace) {
+            (Some(found), None) => query.workspace = Some(found),
+            (Some(found), Some(wanted)) if found == wanted => {}
+            _ => {
+                return Ok(PlanList {
+                    plans: Vec::new(),
+                    next_before: None,
+                });
+            }
+        }
+    }
+    Ok(wire::list(&app.plans, &app.durable.machines, query).await?)
+}
+
+/// What is at a path of a plan's sandbox; an empty one is its root.
+pub(crate) async fn read_file(app: &App, id: PlanId, text: &str) -> Result<PlanFile, Problem> {
+    let path: Option<RelPath> = match text {
+        "" => None,
+        text => Some(
+            text.parse()
+                .map_err(|bad| Problem::from(PlanError::BadPath(bad)).in_field("path"))?,
+        ),
+    };
+    let found = app.plans.read_file(id, path).await?;
+    Ok(wire::file_to_wire(text, found))
+}
+
+/// What a plan changes altogether, or what one changeset of it did.
+pub(crate) async fn diff(
+    app: &App,
+    plan: PlanId,
+    changeset: Option<ChangesetId>,
+) -> Result<PlanDiff, Problem> {
+    Ok(diff::diff(&app.plans, plan, changeset).await?)
+}
+
+/// The same as a patch that `git apply` takes.
+pub(crate) async fn patch(
+    app: &App,
+    plan: PlanId,
+    changeset: Option<ChangesetId>,
+) -> Result<Vec<u8>, Problem> {
+    Ok(diff::patch(&app.plans, plan, changeset).await?)
+}
+
+/// Writes to the sandbox of a plan, in order. If a write can't be done, those before it stay and are recorded.
+pub(crate) async fn change_files(
+    app: &App,
+    caller: &Caller,
+    id: PlanId,
+    request: ChangeFiles,
+) -> Result<FilesChanged, Problem> {
+    let order = plans::ChangeFiles {
+        by: caller.by(),
+        changeset: request.changeset.as_deref().map(id_of).transpose()?,
+        tool: wire::tool_of(request.tool)?,
+        reason: wire::reason_of(request.reason)?,
+        operations: wire::operations_of(request.operations)?,
+    };
+    let changed = app.plans.change_files(id, order).await?;
+    if let Some(error) = changed.stopped_by {
+        let problem = Problem::from(error);
+        return Err(match changed.changes.len() {
+            0 => problem,
+            1 => problem.and("What came before it was done: 1 change is recorded."),
+            done => problem.and(&format!(
+                "What came before it was done: {done} changes are recorded."
+            )),
+        });
+    }
+    Ok(FilesChanged {
+        changeset: changed.changeset.to_string(),
+        changes: changed.changes.iter().map(recorded_to_wire).collect(),
+    })
+}
+
+/// The changesets of a plan, oldest first, without their changes.
+pub(crate) async fn changesets(app: &App, id: PlanId) -> Result<ChangesetList, Problem> {
+    let changesets = app.plans.changesets(id).await?;
+    Ok(ChangesetList {
+        changesets: changesets.iter().map(changeset_to_wire).collect(),
+    })
+}
+
+/// Starts a changeset, which becomes the caller's current one in the same step.
+pub(crate) async fn start_changeset(
+    app: &App,
+    caller: &Caller,
+    id: PlanId,
+    request: StartChangeset,
+) -> Result<protocol::Changeset, Problem> {
+    let new = Attribution {
+        actor: caller.by(),
+        tool: wire::tool_of(request.tool)?,
+        reason: wire::reason_of(request.reason)?,
+        job: None,
+    };
+    Ok(changeset_to_wire(&app.plans.start_changeset(id, new).await?))
+}
+
+/// Runs the checks of a plan as jobs, after adding some if the request names them.
+///
+/// *Cancel safety*: dropped half-way, some may run. What runs is reported all the same.
+pub(crate) async fn check(
+    app: &App,
+    caller: &Caller,
+    id: PlanId,
+    request: CheckPlan,
+) -> Result<protocol::Plan, Problem> {
+    let added = wire::checked_checks("add", request.add)?;
+    if !added.is_empty() {
+        app.plans.add_checks(id, added).await?;
+    }
+    let which = match request.all {
+        true => Which::All,
+        false => Which::NotPassed,
+    };
+    let plan = run_checks(&app.plan_watch, id, (caller.by(), app.durable.home_id), which).await?;
+    shown(app, &plan).await
+}
+
+/// Says that the work is done. The plan waits to be applied or discarded; whoever works in it opens it again.
+pub(crate) async fn seal(
+    app: &App,
+    caller: &Caller,
+    id: PlanId,
+    request: ChangePlan,
+) -> Result<protocol::Plan, Problem> {
+    let plan = app.plans.seal(id, caller.by(), request.version).await?;
+    shown(app, &plan).await
+}
 
 /// Applies plans, all of them or none.
 ///
 /// *Cancel safety*: dropped half-way, it goes on and is not counted.
-pub(crate) async fn apply(app: &App, order: ApplyRequest) -> Result<LandingOutcome, PlanError> {
-    let (by, plans) = (order.by.clone(), order.plans.clone());
-    let outcome = measured(app, Attempt::Apply, app.plans.apply(order)).await;
-    if let Ok(outcome) = &outcome {
-        tracing::info!(%by, ?plans, outcome = ?outcome.kind, paths = outcome.paths.len(), "plans were to be applied");
+pub(crate) async fn apply(app: &App, caller: &Caller, request: ApplyPlans) -> Result<PlanOutcome, Problem> {
+    let plans = wire::plans_of(&request.plans)?;
+    if !request.dry_run {
+        may_apply(app, caller.peer, &plans).await?;
     }
-    outcome
+    let order = ApplyRequest {
+        plans: plans.clone(),
+        seen: wire::seen_in(&request)?,
+        by: caller.by(),
+        run: wire::run_of(request.dry_run),
+        commit: request.commit.map(wire::checked_message).transpose()?,
+    };
+    let outcome = measured(app, Attempt::Apply, app.plans.apply(order)).await?;
+    let by = &caller.actor;
+    tracing::info!(%by, ?plans, outcome = ?outcome.kind, paths = outcome.paths.len(), "plans were to be applied");
+    outcome_shown(app, &outcome).await
 }
 
-/// Takes an applied plan back, or one changeset of it.
+/// Undoes an applied plan, or one changeset of it.
 ///
 /// *Cancel safety*: dropped half-way, it goes on and is not counted.
-pub(crate) async fn undo(app: &App, order: UndoRequest) -> Result<LandingOutcome, PlanError> {
-    let (by, plan) = (order.by.clone(), order.plan);
-    let outcome = measured(app, Attempt::Undo, app.plans.undo(order)).await;
-    if let Ok(outcome) = &outcome {
-        tracing::info!(%by, %plan, outcome = ?outcome.kind, paths = outcome.paths.len(), "a plan was to be taken back");
+pub(crate) async fn undo(
+    app: &App,
+    caller: &Caller,
+    plan: PlanId,
+    request: UndoPlan,
+) -> Result<PlanOutcome, Problem> {
+    if !request.dry_run {
+        may_apply(app, caller.peer, &[plan]).await?;
     }
-    outcome
+    let order = UndoRequest {
+        plan,
+        changeset: request.changeset.as_deref().map(id_of).transpose()?,
+        seen: request.version,
+        by: caller.by(),
+        run: wire::run_of(request.dry_run),
+    };
+    let outcome = measured(app, Attempt::Undo, app.plans.undo(order)).await?;
+    let by = &caller.actor;
+    tracing::info!(%by, %plan, outcome = ?outcome.kind, paths = outcome.paths.len(), "a plan was to be taken back");
+    outcome_shown(app, &outcome).await
+}
+
+/// Moves an open plan to the workspace's present state.
+///
+/// *Cancel safety*: dropped half-way, it may or may not have been done, and is not counted.
+pub(crate) async fn refresh(
+    app: &App,
+    caller: &Caller,
+    plan: PlanId,
+    request: ChangePlan,
+) -> Result<PlanOutcome, Problem> {
+    let refreshing = app.plans.refresh(plan, caller.by(), request.version);
+    let outcome = measured(app, Attempt::Refresh, refreshing).await?;
+    outcome_shown(app, &outcome).await
+}
+
+async fn outcome_shown(app: &App, outcome: &LandingOutcome) -> Result<PlanOutcome, Problem> {
+    Ok(wire::outcome_to_wire(&app.plans, &app.durable.machines, outcome).await?)
 }
 
 /// Gives a plan up. If its work is given up too, the turns and jobs that run in its sandbox are cancelled first, and what they
@@ -48,24 +258,29 @@ pub(crate) async fn undo(app: &App, order: UndoRequest) -> Result<LandingOutcome
 /// *Cancel safety*: dropped half-way, turns and jobs may have been cancelled.
 pub(crate) async fn discard(
     app: &App,
+    caller: &Caller,
     plan: PlanId,
-    by: Actor,
-    seen: Option<u64>,
-    work: Unapplied,
-) -> Result<Plan, PlanError> {
+    request: ChangePlan,
+) -> Result<protocol::Plan, Problem> {
+    let (by, seen, work) = (
+        caller.by(),
+        request.version,
+        wire::unapplied_of(request.even_with_work),
+    );
     let _called_off = match work {
         Unapplied::Keep => None,
         Unapplied::GiveUp => Some(stop_everything(app, plan, &by).await?),
     };
-    match app.plans.discard(plan, by.clone(), seen, work).await {
+    let discarded = match app.plans.discard(plan, by.clone(), seen, work).await {
         Err(PlanError::Elsewhere { home, .. })
             if work == Unapplied::GiveUp
                 && presence(&app.durable.log, home, app.boot_id).await? == Presence::Gone =>
         {
-            app.plans.discard_of_gone(plan, by, seen).await
+            app.plans.discard_of_gone(plan, by, seen).await?
         }
-        discarded => discarded,
-    }
+        discarded => discarded?,
+    };
+    shown(app, &discarded).await
 }
 
 /// Cancels whatever works in the sandbox of a plan and waits for its end. What doesn't end is in the way, and the plan says so.
@@ -147,22 +362,12 @@ async fn stop_jobs(app: &App, plan: PlanId, by: &Actor, deadline: &Deadline) -> 
     Ok(())
 }
 
-/// Moves an open plan to the workspace's present state.
-///
-/// *Cancel safety*: dropped half-way, it may or may not have been done, and is not counted.
-pub(crate) async fn refresh(
-    app: &App,
-    plan: PlanId,
-    by: Actor,
-    seen: Option<u64>,
-) -> Result<LandingOutcome, PlanError> {
-    measured(app, Attempt::Refresh, app.plans.refresh(plan, by, seen)).await
-}
-
 /// Takes sandboxes away that nobody needs.
 ///
 /// *Cancel safety*: dropped half-way, some may be gone.
-pub(crate) async fn collect(app: &App, older_than: Duration, run: Run) -> Result<PlansCollected, PlanError> {
+pub(crate) async fn collect(app: &App, request: CollectPlans) -> Result<PlansCollected, Problem> {
+    let older_than = request.older_than_ms.map_or(USUAL_AGE, Duration::from_millis);
+    let run = wire::run_of(request.dry_run);
     let collected = app.plans.collect(GcPolicy { older_than, run }).await?;
     if run == Run::Real {
         let (sandboxes, bytes) = (collected.sandboxes.len(), collected.bytes);
@@ -176,13 +381,17 @@ pub(crate) async fn collect(app: &App, older_than: Duration, run: Run) -> Result
 /// *Cancel safety*: dropped half-way, it can be forgotten again.
 pub(crate) async fn forget(
     app: &App,
+    caller: &Caller,
     plan: PlanId,
-    by: Actor,
-    seen: Option<u64>,
-) -> Result<Forgotten, PlanError> {
-    let forgotten = app.plans.forget(plan, by.clone(), seen).await?;
+    request: ForgetPlan,
+) -> Result<PlanForgotten, Problem> {
+    let forgotten = app.plans.forget(plan, caller.by(), request.version).await?;
+    let by = &caller.actor;
     tracing::info!(%by, %plan, bytes = forgotten.bytes, "a plan was forgotten");
-    Ok(forgotten)
+    Ok(PlanForgotten {
+        plan: plan.to_string(),
+        bytes: forgotten.bytes,
+    })
 }
 
 async fn measured(

@@ -9,9 +9,10 @@ use jobs::{Jobs, Submitted};
 use plans::{Actor, NewPlan, Plan, PlanError, PlanQuery, Plans, Unapplied};
 use protocol::{ErrorCode, HomeId, JobId, OpenPlan, PlanState, SubmitJob};
 
+use super::wire::to_new_plan;
 use crate::app::App;
+use crate::http::Problem;
 use crate::http::consent::StartedFor;
-use crate::http::{Problem, to_new_plan};
 use crate::jobs::wire::to_new_job;
 
 /// Who forgets a plan that came to nothing.

@@ -7,21 +7,20 @@ use protocol::{ChangesetId, DiffSummary, FileDiff, PlanDiff, PlanId};
 
 use super::wire::kind_name;
 
-/// What a plan changes altogether, or what one changeset of it did.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Shown {
-    pub(crate) plan: PlanId,
-    pub(crate) changeset: Option<ChangesetId>,
-}
-
 /// The difference, file by file.
-pub(crate) async fn diff(plans: &Plans, shown: Shown) -> Result<PlanDiff, PlanError> {
-    let plan = plans.get(shown.plan).await?;
-    let changes = plans.changes(shown.plan, shown.changeset).await?;
+///
+/// *Cancel safety*: it only reads.
+pub(crate) async fn diff(
+    plans: &Plans,
+    id: PlanId,
+    changeset: Option<ChangesetId>,
+) -> Result<PlanDiff, PlanError> {
+    let plan = plans.get(id).await?;
+    let changes = plans.changes(id, changeset).await?;
     let contents = plans.contents();
     let found = blocking(move || plans::diff(&changes, &*contents)).await?;
     Ok(PlanDiff {
-        plan: shown.plan.to_string(),
+        plan: id.to_string(),
         fingerprint: plan.record.fingerprint.to_string(),
         summary: DiffSummary {
             files: found.files.len() as u64 + found.files_left_out,
@@ -33,8 +32,14 @@ pub(crate) async fn diff(plans: &Plans, shown: Shown) -> Result<PlanDiff, PlanEr
 }
 
 /// The same as a patch that `git apply` takes.
-pub(crate) async fn patch(plans: &Plans, shown: Shown) -> Result<Vec<u8>, PlanError> {
-    let changes = plans.changes(shown.plan, shown.changeset).await?;
+///
+/// *Cancel safety*: it only reads.
+pub(crate) async fn patch(
+    plans: &Plans,
+    plan: PlanId,
+    changeset: Option<ChangesetId>,
+) -> Result<Vec<u8>, PlanError> {
+    let changes = plans.changes(plan, changeset).await?;
     let contents = plans.contents();
     blocking(move || {
         let mut text = Vec::new();

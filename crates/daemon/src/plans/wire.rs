@@ -3,6 +3,7 @@
 mod changesets;
 mod files;
 mod outcomes;
+mod requests;
 mod words;
 mod workspaces;
 
@@ -13,13 +14,15 @@ use machines::{MachineLabel, Machines};
 use plans::{LeftOut, Moment, Plan, PlanError, PlanQuery, Plans, RecoveryOf, Run, Unapplied};
 use protocol::{CheckState, PlanId, PlanOverlap, WorkspaceId, WorkspaceState};
 
-use super::diff::{Shown, diff};
+use super::diff::diff;
 use crate::durable::machine_to_wire;
 use crate::times::{rfc3339_ms, written};
 
 pub(crate) use changesets::{changeset_to_wire, recorded_to_wire};
-pub(crate) use files::{BadOperation, file_to_wire, operation_of};
+pub(crate) use files::file_to_wire;
 pub(crate) use outcomes::{outcome_to_wire, path_to_wire};
+pub(crate) use requests::{checked_checks, to_new_plan};
+pub(super) use requests::{checked_message, operations_of, plans_of, reason_of, seen_in, tool_of};
 pub(crate) use words::kind_name;
 pub(crate) use workspaces::{
     repaired_to_wire, rescued_list_to_wire, rescued_to_wire, workspace_of, workspace_to_wire,
@@ -57,14 +60,10 @@ pub(crate) async fn show(
     });
     let children = children.await?.iter().map(|child| child.id.to_string()).collect();
     let workspaces = presences(plans, &[plan]).await?;
-    let shown = Shown {
-        plan: plan.id,
-        changeset: None,
-    };
     let lines = match plan.record.files {
         0 => Some((0, 0)),
         1..=COUNTED_FILES => {
-            let summary = diff(plans, shown).await?.summary;
+            let summary = diff(plans, plan.id, None).await?.summary;
             summary.added_lines.zip(summary.removed_lines)
         }
         _ => None,

@@ -7,6 +7,7 @@
 mod answer;
 mod query;
 mod server;
+mod verb;
 
 pub use answer::{
     AnsweredBy, Call, CallsAnswer, CodeAction, CodeActionsAnswer, Completion, CompletionsAnswer, Diagnostic,
@@ -20,3 +21,4 @@ pub use server::{
     ServerLog, ServerLogLine, ServerProgress, ServerReadiness, ServerState, StartServer, TrustConfig,
     Trusted,
 };
+pub use verb::{CodeAnswer, CodeVerb};

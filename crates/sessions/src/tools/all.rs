@@ -1,17 +1,15 @@
 //! The tools that there are.
 
+use super::change::{Delete, Move, Write};
 use super::context::Context;
-use super::delete::Delete;
 use super::edit::Edit;
 use super::language::Language;
 use super::list::List;
-use super::move_to::Move;
 use super::plan_diff::PlanDiff;
 use super::read::Read;
 use super::search::Search;
 use super::shell::Shell;
 use super::tool::{Kind, Tool};
-use super::write::Write;
 use crate::ports::Ports;
 
 /// In the order in which a model is told of them.
@@ -108,7 +106,7 @@ mod tests {
             vec!["hover", "symbols"]
         }
 
-        async fn ask(&self, _: LanguageOrder) -> Result<Value, LanguageError> {
+        async fn ask(&self, _: LanguageOrder) -> Result<String, LanguageError> {
             unreachable!("nothing is called")
         }
     }
@@ -123,7 +121,8 @@ mod tests {
     fn example(takes: &Takes) -> Value {
         match takes {
             Takes::Text => json!("text"),
-            Takes::Number { most, .. } => json!(most),
+            Takes::Texts => json!(["text"]),
+            Takes::Number { most, .. } | Takes::Capped { most, .. } => json!(most),
             Takes::YesOrNo => json!(true),
             Takes::OneOf(words) => json!(words[0]),
         }

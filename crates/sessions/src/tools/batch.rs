@@ -61,7 +61,7 @@ mod tests {
     use proptest::prelude::{Just, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
     use tokio::sync::oneshot;
 
-    use super::super::place::Place;
+    use super::super::path::SandboxPath;
     use super::*;
 
     /// A call, and what ends it.
@@ -69,7 +69,7 @@ mod tests {
 
     fn some_touches() -> impl Strategy<Value = Touches> {
         let place = prop_oneof![Just(""), Just("a"), Just("a/b"), Just("c")]
-            .prop_map(|text| Place::relative(text).unwrap());
+            .prop_map(|text| SandboxPath::relative(text).unwrap());
         prop_oneof![
             Just(Touches::Nothing),
             Just(Touches::Everything),

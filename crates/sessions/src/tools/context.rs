@@ -7,11 +7,11 @@ use serde::Deserialize;
 use super::error::ToolError;
 use super::order::Touches;
 use super::parameters::{Parameter, Takes, optional, required};
-use super::place::Place;
+use super::path::SandboxPath;
 use super::running::{self, Running};
 use super::spec::{Access, ToolboxOptions};
 use super::text::{SHOWN_LIMIT_BYTES, beginning, one_line};
-use super::tool::{About, Told, Tool};
+use super::tool::{About, Tool, ToolOutput};
 use crate::permissions::Readable;
 use crate::ports::{ContextFound, ContextGround, ContextOrder, Ports};
 
@@ -25,7 +25,7 @@ const LEAST_TOKENS: u64 = 100;
 #[derive(Debug)]
 pub(super) struct Context {
     pub(super) query: String,
-    pub(super) place: Place,
+    pub(super) place: SandboxPath,
     pub(super) budget_tokens: usize,
 }
 
@@ -41,9 +41,9 @@ pub(super) struct Arguments {
 impl Tool for Context {
     type Arguments = Arguments;
     const NAME: &'static str = "context";
-    const DESCRIPTION: &'static str = "Finds the pieces of the code that belong to a question, the best first: by words, by \
-        names of definitions, by what calls what, by what was changed lately. Use it to find your way; use `search` for every \
-        place of an exact text.";
+    const DESCRIPTION: &'static str = "Finds the code that is relevant to a question, best first: by words, by names of \
+        definitions, by calls, by recent changes. Use it when you don't know where something is; use `search` to find every \
+        occurrence of an exact text.";
     const ACCESS: Access = Access::Reads;
 
     fn parameters(_ports: &Ports) -> Vec<Parameter> {
@@ -60,7 +60,7 @@ impl Tool for Context {
                     least: LEAST_TOKENS,
                     most: MOST_TOKENS,
                 },
-                "How many tokens the answer may have; 4000 if left out.",
+                "How many tokens the answer may have. Default: 4000.",
             ),
         ]
     }
@@ -83,22 +83,25 @@ impl Tool for Context {
             title: one_line(&format!("context {}", self.query)),
             subjects: vec![self.place.to_string()],
             // Pieces can be of any file, so it waits for what is written before it.
-            touches: Touches::Reads(vec![Place::Root]),
+            touches: Touches::Reads(vec![SandboxPath::Root]),
             whole_trees: Vec::new(),
         }
     }
 
-    async fn run(self, running: &Running<'_>) -> Result<Told, ToolError> {
+    async fn run(self, running: &Running<'_>) -> Result<ToolOutput, ToolError> {
         let found = self.find(running.options, running.rules.clone());
         let found = running.patience.within(found).await??;
         if found.text.is_empty() {
             let text = "[nothing was found; ask with other words, or use `search`]";
-            return Ok(Told::done(text));
+            return Ok(ToolOutput::done(text));
         }
         let (shown, is_cut) = beginning(&found.text, SHOWN_LIMIT_BYTES);
         let cut = if is_cut { "; cut, ask for less" } else { "" };
         let summary = one_line(&found.summary);
-        Ok(Told::done(format!("{}\n[{summary}{cut}]", shown.trim_end())))
+        Ok(ToolOutput::done(format!(
+            "{}\n[{summary}{cut}]",
+            shown.trim_end()
+        )))
     }
 }
 

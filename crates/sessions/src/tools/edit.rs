@@ -1,17 +1,17 @@
 //! `edit`: an exact piece of a file, which must occur once.
 
 use async_trait::async_trait;
-use plans::{FileOperation, RelPath};
+use plans::{Explorer, FileOperation, RelPath};
 use serde::Deserialize;
 
 use super::error::ToolError;
 use super::order::Touches;
 use super::parameters::{Parameter, Takes, required};
-use super::place::Place;
+use super::path::SandboxPath;
 use super::read::read_text;
 use super::running::{self, Running};
 use super::spec::{Access, ToolboxOptions};
-use super::tool::{About, Told, Tool};
+use super::tool::{About, Tool, ToolOutput};
 use crate::ports::Ports;
 
 /// How many places are named when there are several.
@@ -36,8 +36,8 @@ pub(super) struct Arguments {
 impl Tool for Edit {
     type Arguments = Arguments;
     const NAME: &'static str = "edit";
-    const DESCRIPTION: &'static str = "Replaces a piece of a text file. The piece must be given exactly as it stands in the \
-        file, with spaces and line ends, and must occur exactly once: give enough of what is around it.";
+    const DESCRIPTION: &'static str = "Replaces a piece of a text file. `find` must be the exact text, including whitespace \
+        and line endings, and occur exactly once: include a line or two around it.";
     const ACCESS: Access = Access::WritesPath;
 
     fn parameters(_ports: &Ports) -> Vec<Parameter> {
@@ -46,12 +46,12 @@ impl Tool for Edit {
             required(
                 "find",
                 Takes::Text,
-                "The piece, exactly as it stands in the file. It must occur once.",
+                "The exact text that is there now. It must occur once.",
             ),
             required(
                 "replace",
                 Takes::Text,
-                "What takes its place; empty to take the piece out.",
+                "The text that replaces it; empty to remove it.",
             ),
         ]
     }
@@ -59,8 +59,7 @@ impl Tool for Edit {
     async fn prepare(arguments: Arguments, options: &ToolboxOptions) -> Result<Self, ToolError> {
         if arguments.find.is_empty() {
             return Err(ToolError::Refused(
-                "`find` is empty. Give the piece that is to be replaced, or use `write` for a whole file."
-                    .to_owned(),
+                "`find` is empty. Give the text to replace, or use `write` for a whole file.".to_owned(),
             ));
         }
         if arguments.find == arguments.replace {
@@ -79,19 +78,16 @@ impl Tool for Edit {
         About {
             title: format!("edit {}", self.path),
             subjects: vec![self.path.to_string()],
-            touches: Touches::Writes(vec![Place::Path(self.path.clone())]),
+            touches: Touches::Writes(vec![SandboxPath::Path(self.path.clone())]),
             whole_trees: Vec::new(),
         }
     }
 
-    async fn run(self, running: &Running<'_>) -> Result<Told, ToolError> {
+    async fn run(self, running: &Running<'_>) -> Result<ToolOutput, ToolError> {
         let (path, find) = (self.path.clone(), self.find.clone());
         // The plan looks again when it writes. This look is for the words.
         let line = running
-            .explore(move |explorer, _| {
-                let content = read_text(explorer, &path)?;
-                the_one_line(&path, &content, &find)
-            })
+            .explore(move |explorer, _| find_once(explorer, &path, &find))
             .await?;
         let path = self.path.clone();
         let operation = FileOperation::Edit {
@@ -100,11 +96,18 @@ impl Tool for Edit {
             replace: self.replace,
         };
         running.change(Self::NAME, operation).await?;
-        Ok(Told::done(format!("Edited `{path}` at line {line}.")))
+        Ok(ToolOutput::done(format!("Edited `{path}` at line {line}.")))
     }
 }
 
-/// The line of the only place that a piece is at; otherwise what to do about it.
+/// The line of the only place in a file that has this text.
+///
+/// # Errors
+/// There is no such place, or several. The error says where, and what to do about it.
+pub fn find_once(explorer: &Explorer<'_, '_>, path: &RelPath, find: &str) -> Result<usize, ToolError> {
+    the_one_line(path, &read_text(explorer, path)?, find)
+}
+
 fn the_one_line(path: &RelPath, content: &[u8], find: &str) -> Result<usize, ToolError> {
     let places = places(content, find.as_bytes());
     let line_of = |place: &usize| 1 + content[..*place].iter().filter(|byte| **byte == b'\n').count();

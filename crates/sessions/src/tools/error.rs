@@ -8,7 +8,7 @@ use protocol::ToolState;
 
 /// A call of a tool did not do what it should.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum ToolError {
+pub enum ToolError {
     /// There is no such tool.
     #[error("there is no tool `{name}`. The tools are: {known}.")]
     Unknown {
@@ -21,7 +21,7 @@ pub(super) enum ToolError {
     #[error("nothing was done: {wrong}. `{tool}` takes {takes}.")]
     Arguments {
         /// The tool.
-        tool: &'static str,
+        tool: String,
         /// What is wrong with them.
         wrong: String,
         /// What it takes.
@@ -38,7 +38,7 @@ pub(super) enum ToolError {
     Denied(String),
     /// It took too long.
     #[error(
-        "it was given up after {} s. Ask for less at once, for example by naming a directory.",
+        "it timed out after {} s. Ask for less at once, for example by naming a directory.",
         after.as_secs()
     )]
     TimedOut {
@@ -83,9 +83,9 @@ impl ToolError {
 /// What a plan's error means for whoever works in it.
 fn advice(error: &PlanError) -> String {
     let next = match error {
-        PlanError::FileNotFound { .. } => "Use `list` to see what there is.",
+        PlanError::FileNotFound { .. } => "List the directory to see what is there.",
         PlanError::BadPath(_) => "Name it from the root of the workspace, for example `src/main.rs`.",
-        PlanError::FileStale { .. } => "Read it again, and decide anew.",
+        PlanError::FileStale { .. } => "Read it again, then redo your change if it still applies.",
         PlanError::Busy { .. } | PlanError::Stale { .. } => "Try again in a moment.",
         PlanError::WrongState { .. } | PlanError::SandboxGone(_) => {
             "Nothing more can be changed in this plan; tell the user."
@@ -95,7 +95,7 @@ fn advice(error: &PlanError) -> String {
         | PlanError::WorkspaceGone { .. }
         | PlanError::Elsewhere { .. }
         | PlanError::Sandbox(_)
-        | PlanError::Base(_) => "You cannot set this right yourself; tell the user.",
+        | PlanError::Base(_) => "You can't fix this yourself; tell the user.",
         PlanError::FileRefused { .. } => "",
         _ => "If it happens again, tell the user.",
     };

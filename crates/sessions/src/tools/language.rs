@@ -2,16 +2,17 @@
 
 use async_trait::async_trait;
 use plans::Change;
+use protocol::CodeVerb;
 use serde::Deserialize;
 
 use super::error::ToolError;
 use super::order::Touches;
 use super::parameters::{Parameter, Takes, optional, required};
-use super::place::Place;
+use super::path::SandboxPath;
 use super::running::{self, Running};
 use super::spec::{Access, ToolboxOptions};
 use super::text::{SHOWN_LIMIT_BYTES, beginning, one_line};
-use super::tool::{About, Told, Tool};
+use super::tool::{About, Tool, ToolOutput};
 use crate::ports::{LanguageOrder, Ports};
 
 /// The largest line or column that can be named.
@@ -20,7 +21,7 @@ const LARGEST: u64 = 1 << 31;
 #[derive(Debug)]
 pub(super) struct Language {
     verb: String,
-    place: Place,
+    place: SandboxPath,
     line: Option<u32>,
     column: Option<u32>,
     name: Option<String>,
@@ -40,9 +41,8 @@ pub(super) struct Arguments {
 impl Tool for Language {
     type Arguments = Arguments;
     const NAME: &'static str = "language";
-    const DESCRIPTION: &'static str = "Asks the language servers about code: where something is defined or used, what is \
-        wrong with a file, what a file defines. They see the workspace's files as the user has them, without what was changed in \
-        this plan. The answer is JSON. It changes nothing: a rename or a format says what would have to be edited.";
+    const DESCRIPTION: &'static str = "Asks the language servers about code: where something is defined or used, the errors of \
+        a file, its outline. They see the workspace's files as the user has them, without the changes in this plan. It changes nothing: a rename or a format shows the edits to make.";
     const ACCESS: Access = Access::Reads;
 
     fn parameters(ports: &Ports) -> Vec<Parameter> {
@@ -51,12 +51,7 @@ impl Tool for Language {
             most: LARGEST,
         };
         vec![
-            required(
-                "verb",
-                Takes::OneOf(ports.languages.verbs()),
-                "The question. `workspace-symbols` needs a `name`; `diagnostics`, `symbols` and `format` need a `path`; the \
-                 others need a `path`, a `line` and a `column`.",
-            ),
+            required("verb", Takes::OneOf(ports.languages.verbs()), questions()),
             optional(
                 "path",
                 Takes::Text,
@@ -65,9 +60,9 @@ impl Tool for Language {
             optional(
                 "line",
                 number.clone(),
-                "The line, from 1 on, for a question about a place.",
+                "The line, counted from 1, for a question about a position.",
             ),
-            optional("column", number, "The column, from 1 on, in characters."),
+            optional("column", number, "The column, counted from 1, in characters."),
             optional(
                 "name",
                 Takes::Text,
@@ -103,7 +98,7 @@ impl Tool for Language {
         }
     }
 
-    async fn run(self, running: &Running<'_>) -> Result<Told, ToolError> {
+    async fn run(self, running: &Running<'_>) -> Result<ToolOutput, ToolError> {
         let options = running.options;
         let (workspace, _) = running::roots(options).await?;
         let path = match self.place.as_path() {
@@ -125,7 +120,6 @@ impl Tool for Language {
             .within(options.ports.languages.ask(order))
             .await?
             .map_err(|error| ToolError::Refused(format!("{error} ({})", error.code)))?;
-        let answer = answer.to_string();
         let (shown, is_cut) = beginning(&answer, SHOWN_LIMIT_BYTES);
         let mut text = shown.to_owned();
         if is_cut {
@@ -137,8 +131,23 @@ impl Tool for Language {
                 self.place
             ));
         }
-        Ok(Told::done(text))
+        Ok(ToolOutput::done(text))
     }
+}
+
+/// What each question needs.
+fn questions() -> String {
+    let about_position = |wanted: bool| {
+        let verbs = CodeVerb::ALL.iter().filter(|verb| verb.has_position() == wanted);
+        let names = verbs.filter(|verb| **verb != CodeVerb::WorkspaceSymbols);
+        names.map(|verb| format!("`{}`", verb.name())).collect::<Vec<_>>()
+    };
+    format!(
+        "The question. {} need a `path`, a `line` and a `column`; {} need a `path`; `{}` needs a `name`.",
+        about_position(true).join(", "),
+        about_position(false).join(", "),
+        CodeVerb::WorkspaceSymbols.name()
+    )
 }
 
 impl Language {

@@ -10,16 +10,16 @@ use super::error::ToolError;
 use super::matching::PathPattern;
 use super::order::Touches;
 use super::parameters::{Parameter, Takes, optional};
-use super::place::Place;
+use super::path::SandboxPath;
 use super::running::{self, Patience, Running};
 use super::spec::{Access, ToolboxOptions};
 use super::text::SHOWN_LIMIT_BYTES;
-use super::tool::{About, Told, Tool};
+use super::tool::{About, Tool, ToolOutput};
 use crate::ports::Ports;
 
 #[derive(Debug)]
 pub(super) struct List {
-    place: Place,
+    place: SandboxPath,
     pattern: Option<PathPattern>,
     shown_pattern: String,
 }
@@ -35,8 +35,8 @@ pub(super) struct Arguments {
 impl Tool for List {
     type Arguments = Arguments;
     const NAME: &'static str = "list";
-    const DESCRIPTION: &'static str = "Lists what is in a directory; directories end with a slash. With `glob`, lists all \
-        files at any depth whose path matches, without those that git ignores.";
+    const DESCRIPTION: &'static str = "Lists a directory; names of directories end with a slash. With `glob`, lists all files \
+        at any depth with a matching path, except those that git ignores.";
     const ACCESS: Access = Access::Reads;
 
     fn parameters(_ports: &Ports) -> Vec<Parameter> {
@@ -44,7 +44,7 @@ impl Tool for List {
             optional(
                 "path",
                 Takes::Text,
-                "The directory; the root of the workspace if left out.",
+                "The directory. Default: the root of the workspace.",
             ),
             optional(
                 "glob",
@@ -76,7 +76,7 @@ impl Tool for List {
         }
     }
 
-    async fn run(self, running: &Running<'_>) -> Result<Told, ToolError> {
+    async fn run(self, running: &Running<'_>) -> Result<ToolOutput, ToolError> {
         running
             .explore(move |explorer, patience| match &self.pattern {
                 None => names(explorer.tree(), &self.place),
@@ -92,7 +92,7 @@ impl List {
         explorer: &mut Explorer<'_, '_>,
         pattern: &PathPattern,
         patience: &Patience,
-    ) -> Result<Told, ToolError> {
+    ) -> Result<ToolOutput, ToolError> {
         let (mut found, mut stopped) = (Lines::default(), Ok(()));
         explorer.walk(self.place.as_path(), WalkOver::WhatCounts, &mut |path, kind| {
             stopped = patience.check();
@@ -105,15 +105,15 @@ impl List {
             }
         })?;
         stopped?;
-        Ok(found.told(&format!("[no file in `{}` matches]", self.place), &self.place))
+        Ok(found.output(&format!("[no file in `{}` matches]", self.place), &self.place))
     }
 }
 
 /// What is in a directory, by name; directories with a slash.
-pub(super) fn names(tree: &Tree, place: &Place) -> Result<Told, ToolError> {
+pub(super) fn names(tree: &Tree, place: &SandboxPath) -> Result<ToolOutput, ToolError> {
     let failed = |error: plans::TreeError| match place {
-        Place::Path(path) => ToolError::of_tree(path, &error),
-        Place::Root => ToolError::Refused(error.to_string()),
+        SandboxPath::Path(path) => ToolError::of_tree(path, &error),
+        SandboxPath::Root => ToolError::Refused(error.to_string()),
     };
     let mut names: Vec<String> = tree
         .list(place.as_path())
@@ -131,7 +131,7 @@ pub(super) fn names(tree: &Tree, place: &Place) -> Result<Told, ToolError> {
     names.sort();
     let mut lines = Lines::default();
     names.iter().for_each(|name| lines.push(name));
-    Ok(lines.told("[the directory is empty]", place))
+    Ok(lines.output("[the directory is empty]", place))
 }
 
 /// Lines of an answer, as many as fit.
@@ -151,17 +151,17 @@ impl Lines {
         }
     }
 
-    fn told(mut self, nothing: &str, place: &Place) -> Told {
+    fn output(mut self, nothing: &str, place: &SandboxPath) -> ToolOutput {
         if self.text.is_empty() && self.left_out == 0 {
-            return Told::done(nothing);
+            return ToolOutput::done(nothing);
         }
         if self.left_out == 0 {
-            return Told::done(self.text);
+            return ToolOutput::done(self.text);
         }
         self.text.push_str(&format!(
             "[{} more were left out; name a directory in `{place}`, or a narrower `glob`]",
             self.left_out
         ));
-        Told::done(self.text).with_full(place.to_string())
+        ToolOutput::done(self.text).with_full(place.to_string())
     }
 }

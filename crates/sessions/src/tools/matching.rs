@@ -4,7 +4,7 @@ use globset::{GlobBuilder, GlobMatcher};
 use plans::RelPath;
 
 use super::error::ToolError;
-use super::place::Place;
+use super::path::SandboxPath;
 use super::text::one_line;
 
 /// The longest pattern. People write short ones.
@@ -39,13 +39,13 @@ impl PathPattern {
     }
 
     /// Whether a path that lies at or below the place is meant.
-    pub(super) fn matches(&self, place: &Place, path: &RelPath) -> bool {
+    pub(super) fn matches(&self, place: &SandboxPath, path: &RelPath) -> bool {
         if self.is_of_names {
             return self.matcher.is_match(path.name());
         }
         let below = match place {
-            Place::Root => path.as_path(),
-            Place::Path(place) => path
+            SandboxPath::Root => path.as_path(),
+            SandboxPath::Path(place) => path
                 .as_path()
                 .strip_prefix(place.as_path())
                 .unwrap_or(path.as_path()),
@@ -74,7 +74,7 @@ mod tests {
         for (pattern, place, path, expected) in cases {
             let matches = PathPattern::new(pattern)
                 .unwrap()
-                .matches(&Place::relative(place).unwrap(), &path.parse().unwrap());
+                .matches(&SandboxPath::relative(place).unwrap(), &path.parse().unwrap());
             assert_eq!(matches, expected, "{pattern} {place} {path}");
         }
         for bad in ["[", "{a", &"a".repeat(PATTERN_LIMIT_BYTES + 1)] {

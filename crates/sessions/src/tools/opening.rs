@@ -6,7 +6,7 @@ use protocol::{RulePermission, ToolState};
 use serde_json::json;
 
 use super::context::Context;
-use super::place::Place;
+use super::path::SandboxPath;
 use super::running::Patience;
 use super::spec::ToolboxOptions;
 use super::text::{beginning, bounded, one_line};
@@ -40,7 +40,7 @@ impl Toolbox {
         let (query, _) = beginning(prompt, QUERY_LIMIT_BYTES);
         let opening = Context {
             query: query.to_owned(),
-            place: Place::Root,
+            place: SandboxPath::Root,
             budget_tokens,
         };
         let about = opening.about();

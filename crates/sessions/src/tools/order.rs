@@ -4,7 +4,7 @@
 //! if one of them may write anywhere. So whatever the order in which they end, each sees what it would have seen if they had
 //! run one after the other.
 
-use super::place::Place;
+use super::path::SandboxPath;
 
 /// What a call does to the plan.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -13,9 +13,9 @@ pub(super) enum Touches {
     #[default]
     Nothing,
     /// It reads these, and what is below.
-    Reads(Vec<Place>),
+    Reads(Vec<SandboxPath>),
     /// It writes these, and what is below.
-    Writes(Vec<Place>),
+    Writes(Vec<SandboxPath>),
     /// Whatever there is. It runs alone.
     Everything,
 }
@@ -23,7 +23,7 @@ pub(super) enum Touches {
 impl Touches {
     /// Whether two calls could get in each other's way.
     fn collides(&self, other: &Self) -> bool {
-        let overlap = |ours: &[Place], theirs: &[Place]| {
+        let overlap = |ours: &[SandboxPath], theirs: &[SandboxPath]| {
             ours.iter()
                 .any(|our| theirs.iter().any(|their| our.overlaps(their)))
         };
@@ -57,7 +57,7 @@ mod tests {
     pub(in super::super) fn touches(text: &str) -> Touches {
         let places = |text: &str| {
             text.split(',')
-                .map(|path| Place::relative(path).unwrap())
+                .map(|path| SandboxPath::relative(path).unwrap())
                 .collect()
         };
         match (text, text.split_once(':')) {

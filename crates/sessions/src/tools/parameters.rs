@@ -1,6 +1,9 @@
-//! What a tool takes: one table from which a model is told, and against which its arguments are held.
+//! What a tool takes: one table that becomes the schema for a model, and that its arguments are checked against. The tools of
+//! MCP use it too.
 //!
-//! Only what the tools need of JSON Schema is here: an object with text, whole numbers, yes or no, and a choice of words.
+//! Only what the tools need of JSON Schema is here: an object with texts, whole numbers, booleans, and a choice of words.
+
+use std::borrow::Cow;
 
 use serde_json::{Map, Value, json};
 
@@ -14,49 +17,78 @@ const LIKENESS: f64 = 0.6;
 
 /// Something that a tool takes.
 #[derive(Clone, Debug)]
-pub(super) struct Parameter {
-    pub(super) name: &'static str,
-    pub(super) takes: Takes,
-    pub(super) need: Need,
-    pub(super) description: &'static str,
+pub struct Parameter {
+    /// Its name.
+    pub name: &'static str,
+    /// The values that are taken.
+    pub takes: Takes,
+    /// Whether a call can leave it out.
+    pub need: Need,
+    /// What it is, for a model.
+    pub description: Cow<'static, str>,
 }
 
-/// What kind of value it is.
+/// The values that a parameter takes.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) enum Takes {
+pub enum Takes {
+    /// A string.
     Text,
-    Number { least: u64, most: u64 },
+    /// An array of strings.
+    Texts,
+    /// A whole number in this range.
+    Number {
+        /// The smallest.
+        least: u64,
+        /// The largest.
+        most: u64,
+    },
+    /// A whole number of at least `least`. More than `most` is taken as `most`.
+    Capped {
+        /// The smallest.
+        least: u64,
+        /// The largest that makes a difference.
+        most: u64,
+    },
+    /// A boolean.
     YesOrNo,
+    /// One of these strings.
     OneOf(Vec<&'static str>),
 }
 
-/// Whether a call can be without it.
+/// Whether a call can leave a parameter out.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Need {
+pub enum Need {
+    /// It can't.
     Required,
+    /// It can.
     Optional,
 }
 
-pub(super) fn required(name: &'static str, takes: Takes, description: &'static str) -> Parameter {
+/// A parameter that must be given.
+#[must_use]
+pub fn required(name: &'static str, takes: Takes, description: impl Into<Cow<'static, str>>) -> Parameter {
     Parameter {
         name,
         takes,
         need: Need::Required,
-        description,
+        description: description.into(),
     }
 }
 
-pub(super) fn optional(name: &'static str, takes: Takes, description: &'static str) -> Parameter {
+/// A parameter that may be left out.
+#[must_use]
+pub fn optional(name: &'static str, takes: Takes, description: impl Into<Cow<'static, str>>) -> Parameter {
     Parameter {
         name,
         takes,
         need: Need::Optional,
-        description,
+        description: description.into(),
     }
 }
 
 /// The JSON Schema of what a tool takes.
-pub(super) fn schema(parameters: &[Parameter]) -> Value {
+#[must_use]
+pub fn schema(parameters: &[Parameter]) -> Value {
     let properties: Map<String, Value> = parameters
         .iter()
         .map(|parameter| {
@@ -78,13 +110,12 @@ pub(super) fn schema(parameters: &[Parameter]) -> Value {
     })
 }
 
-/// Holds arguments against what a tool takes. What comes out has the right types: a null for something that may be missing is
+/// Checks arguments against what a tool takes. What comes out has the right types: a null for something that may be missing is
 /// missing, and a number is whole.
-pub(super) fn check(
-    tool: &'static str,
-    parameters: &[Parameter],
-    arguments: Value,
-) -> Result<Value, ToolError> {
+///
+/// # Errors
+/// They are not what the tool takes. The error says what is wrong, and what is taken.
+pub fn check(tool: &str, parameters: &[Parameter], arguments: Value) -> Result<Value, ToolError> {
     let mut wrong = Vec::new();
     let given = match arguments {
         Value::Object(given) => given,
@@ -125,13 +156,13 @@ pub(super) fn check(
     }
 }
 
-fn bad(tool: &'static str, parameters: &[Parameter], wrong: Vec<String>) -> ToolError {
+fn bad(tool: &str, parameters: &[Parameter], wrong: Vec<String>) -> ToolError {
     let shown = |parameter: &Parameter| match parameter.need {
         Need::Required => format!("`{}` ({})", parameter.name, parameter.takes.in_words()),
         Need::Optional => format!("`{}` ({}, optional)", parameter.name, parameter.takes.in_words()),
     };
     ToolError::Arguments {
-        tool,
+        tool: tool.to_owned(),
         wrong: wrong.join("; "),
         takes: parameters.iter().map(shown).collect::<Vec<_>>().join(", "),
     }
@@ -164,7 +195,10 @@ impl Takes {
     fn schema(&self) -> Value {
         match self {
             Self::Text => json!({"type": "string"}),
-            Self::Number { least, most } => json!({"type": "integer", "minimum": least, "maximum": most}),
+            Self::Texts => json!({"type": "array", "items": {"type": "string"}}),
+            Self::Number { least, most } | Self::Capped { least, most } => {
+                json!({"type": "integer", "minimum": least, "maximum": most})
+            }
             Self::YesOrNo => json!({"type": "boolean"}),
             Self::OneOf(words) => json!({"type": "string", "enum": words}),
         }
@@ -173,7 +207,10 @@ impl Takes {
     fn in_words(&self) -> String {
         match self {
             Self::Text => "a string".to_owned(),
-            Self::Number { least, most } => format!("a whole number from {least} to {most}"),
+            Self::Texts => "an array of strings".to_owned(),
+            Self::Number { least, most } | Self::Capped { least, most } => {
+                format!("a whole number from {least} to {most}")
+            }
             Self::YesOrNo => "true or false".to_owned(),
             Self::OneOf(words) => format!("one of {}", words.join(", ")),
         }
@@ -186,10 +223,17 @@ impl Takes {
                 return Err(format!("has more than {TEXT_LIMIT_BYTES} bytes"));
             }
             (Self::Text, Value::String(_)) | (Self::YesOrNo, Value::Bool(_)) => true,
+            (Self::Texts, Value::Array(items)) => items.iter().all(Value::is_string),
             (Self::OneOf(words), Value::String(text)) => words.contains(&text.as_str()),
             (Self::Number { least, most }, Value::Number(_)) => {
                 return match whole(&value).filter(|number| (least..=most).contains(&number)) {
                     Some(number) => Ok(json!(number)),
+                    None => Err(format!("must be {}", self.in_words())),
+                };
+            }
+            (Self::Capped { least, most }, Value::Number(_)) => {
+                return match whole(&value).filter(|number| number >= least) {
+                    Some(number) => Ok(json!(number.min(*most))),
                     None => Err(format!("must be {}", self.in_words())),
                 };
             }
@@ -235,6 +279,8 @@ mod tests {
             optional("from", Takes::Number { least: 1, most: 9 }, "since"),
             optional("literal", Takes::YesOrNo, "how"),
             optional("verb", Takes::OneOf(vec!["hover", "symbols"]), "what"),
+            optional("names", Takes::Texts, "who"),
+            optional("wait", Takes::Capped { least: 2, most: 5 }, "how long"),
         ]
     }
 
@@ -249,6 +295,8 @@ mod tests {
                     "from": {"type": "integer", "minimum": 1, "maximum": 9, "description": "since"},
                     "literal": {"type": "boolean", "description": "how"},
                     "verb": {"type": "string", "enum": ["hover", "symbols"], "description": "what"},
+                    "names": {"type": "array", "items": {"type": "string"}, "description": "who"},
+                    "wait": {"type": "integer", "minimum": 2, "maximum": 5, "description": "how long"},
                 },
                 "required": ["path"],
                 "additionalProperties": false,
@@ -263,6 +311,18 @@ mod tests {
             (
                 json!({"path": "a", "from": 3.0, "literal": null, "verb": "hover"}),
                 Ok(json!({"path": "a", "from": 3, "verb": "hover"})),
+            ),
+            (
+                json!({"path": "a", "names": ["b"], "wait": 9}),
+                Ok(json!({"path": "a", "names": ["b"], "wait": 5})),
+            ),
+            (
+                json!({"path": "a", "names": [1]}),
+                Err("`names` must be an array of strings, not an array"),
+            ),
+            (
+                json!({"path": "a", "wait": -1}),
+                Err("`wait` must be a whole number from 2 to 5"),
             ),
             (json!(null), Err("`path` is missing")),
             (json!({}), Err("`path` is missing")),
@@ -320,7 +380,8 @@ mod tests {
         assert_eq!(
             error,
             "nothing was done: `path` is missing. `tool` takes `path` (a string), `from` (a whole number from 1 to 9, \
-             optional), `literal` (true or false, optional), `verb` (one of hover, symbols, optional)."
+             optional), `literal` (true or false, optional), `verb` (one of hover, symbols, optional), `names` (an array of \
+             strings, optional), `wait` (a whole number from 2 to 5, optional)."
         );
     }
 }

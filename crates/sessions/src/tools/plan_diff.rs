@@ -10,11 +10,11 @@ use serde::Deserialize;
 use super::error::ToolError;
 use super::order::Touches;
 use super::parameters::{Parameter, Takes, optional};
-use super::place::Place;
+use super::path::SandboxPath;
 use super::running::{self, Running};
 use super::spec::{Access, ToolboxOptions};
 use super::text::SHOWN_LIMIT_BYTES;
-use super::tool::{About, Told, Tool};
+use super::tool::{About, Tool, ToolOutput};
 use crate::ports::Ports;
 
 /// How many of the paths are named when the patch does not fit.
@@ -22,7 +22,7 @@ const NAMED_PATHS: usize = 100;
 
 #[derive(Debug)]
 pub(super) struct PlanDiff {
-    place: Place,
+    place: SandboxPath,
 }
 
 #[derive(Debug, Deserialize)]
@@ -35,16 +35,12 @@ pub(super) struct Arguments {
 impl Tool for PlanDiff {
     type Arguments = Arguments;
     const NAME: &'static str = "plan_diff";
-    const DESCRIPTION: &'static str = "Shows what this plan changes so far, as a unified diff against the workspace as it \
-        was when the plan began.";
+    const DESCRIPTION: &'static str = "Shows what this plan has changed so far, as a unified diff against the workspace as it \
+        was when the plan was opened.";
     const ACCESS: Access = Access::Reads;
 
     fn parameters(_ports: &Ports) -> Vec<Parameter> {
-        vec![optional(
-            "path",
-            Takes::Text,
-            "Only this file, or what is below this directory.",
-        )]
+        vec![optional("path", Takes::Text, "Only this file or directory.")]
     }
 
     async fn prepare(arguments: Arguments, options: &ToolboxOptions) -> Result<Self, ToolError> {
@@ -56,8 +52,8 @@ impl Tool for PlanDiff {
     fn about(&self) -> About {
         About {
             title: match &self.place {
-                Place::Root => "what the plan changes".to_owned(),
-                Place::Path(path) => format!("what the plan changes in {path}"),
+                SandboxPath::Root => "what the plan changes".to_owned(),
+                SandboxPath::Path(path) => format!("what the plan changes in {path}"),
             },
             subjects: vec![self.place.to_string()],
             touches: Touches::Reads(vec![self.place.clone()]),
@@ -65,8 +61,8 @@ impl Tool for PlanDiff {
         }
     }
 
-    async fn run(self, running: &Running<'_>) -> Result<Told, ToolError> {
-        let nothing = Told::done("[nothing is changed]");
+    async fn run(self, running: &Running<'_>) -> Result<ToolOutput, ToolError> {
+        let nothing = ToolOutput::done("[nothing is changed]");
         let desk = &running.options.desk;
         let Some(plan) = desk.opened() else {
             return Ok(nothing);
@@ -75,7 +71,7 @@ impl Tool for PlanDiff {
             .patience
             .within(desk.plans().changes(plan, None))
             .await??;
-        let is_meant = |path: &RelPath| Place::Path(path.clone()).overlaps(&self.place);
+        let is_meant = |path: &RelPath| SandboxPath::Path(path.clone()).overlaps(&self.place);
         let changes: Vec<Change> = changes
             .into_iter()
             .filter(|change| is_meant(&change.path) || change.from.as_ref().is_some_and(is_meant))
@@ -96,28 +92,28 @@ impl Tool for PlanDiff {
                 }
             })
             .await?;
-        Ok(told(patch, &changes).with_plan(plan.to_string()))
+        Ok(output(patch, &changes).with_plan(plan.to_string()))
     }
 }
 
 /// A patch that says whether it is all.
-struct Shown {
+struct ShownPatch {
     text: String,
     is_cut: bool,
 }
 
-impl Shown {
-    fn with_plan(self, plan: String) -> Told {
-        let told = Told::done(self.text);
+impl ShownPatch {
+    fn with_plan(self, plan: String) -> ToolOutput {
+        let told = ToolOutput::done(self.text);
         if self.is_cut { told.with_full(plan) } else { told }
     }
 }
 
-fn told(patch: Bounded, changes: &[Change]) -> Shown {
+fn output(patch: Bounded, changes: &[Change]) -> ShownPatch {
     let text = String::from_utf8_lossy(&patch.kept).into_owned();
     if !patch.is_full {
         let text = if text.is_empty() { named(changes) } else { text };
-        return Shown { text, is_cut: false };
+        return ShownPatch { text, is_cut: false };
     }
     // Whole lines, and what else there is by name: so it can be asked for.
     let end = text.rfind('\n').map_or(text.len(), |newline| newline + 1);
@@ -128,7 +124,7 @@ fn told(patch: Bounded, changes: &[Change]) -> Shown {
         &text[..end],
         named(changes)
     );
-    Shown { text, is_cut: true }
+    ShownPatch { text, is_cut: true }
 }
 
 fn named(changes: &[Change]) -> String {

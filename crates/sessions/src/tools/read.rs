@@ -8,11 +8,11 @@ use super::error::ToolError;
 use super::list;
 use super::order::Touches;
 use super::parameters::{Parameter, Takes, optional, required};
-use super::place::Place;
+use super::path::SandboxPath;
 use super::running::{self, Running};
 use super::spec::{Access, ToolboxOptions};
 use super::text::{SHOWN_LIMIT_BYTES, beginning};
-use super::tool::{About, Told, Tool};
+use super::tool::{About, Tool, ToolOutput};
 use crate::ports::Ports;
 
 /// The largest file that is read. It is in memory whole; for a larger one there is the shell.
@@ -26,7 +26,7 @@ const LIKENESS: f64 = 0.7;
 
 #[derive(Debug)]
 pub(super) struct Read {
-    place: Place,
+    place: SandboxPath,
     from: u64,
     lines: u64,
 }
@@ -43,8 +43,8 @@ pub(super) struct Arguments {
 impl Tool for Read {
     type Arguments = Arguments;
     const NAME: &'static str = "read";
-    const DESCRIPTION: &'static str = "Reads a text file, or lists what is in a directory. Paths are relative to the root \
-        of the workspace. A long file is cut at 31 KiB, and the answer ends with where to go on.";
+    const DESCRIPTION: &'static str = "Reads a text file, or lists a directory. Paths are relative to the root of the \
+        workspace. A long file is cut at 31 KiB, and the answer says where to continue.";
     const ACCESS: Access = Access::Reads;
 
     fn parameters(_ports: &Ports) -> Vec<Parameter> {
@@ -58,8 +58,8 @@ impl Tool for Read {
                 Takes::Text,
                 "The file or directory, for example `src/main.rs`.",
             ),
-            optional("from", number.clone(), "The first line, from 1 on."),
-            optional("lines", number, "How many lines; as many as fit if left out."),
+            optional("from", number.clone(), "The first line, counted from 1."),
+            optional("lines", number, "How many lines. Default: as many as fit."),
         ]
     }
 
@@ -80,14 +80,14 @@ impl Tool for Read {
         }
     }
 
-    async fn run(self, running: &Running<'_>) -> Result<Told, ToolError> {
+    async fn run(self, running: &Running<'_>) -> Result<ToolOutput, ToolError> {
         running.explore(move |explorer, _| self.look(explorer)).await
     }
 }
 
 impl Read {
-    fn look(&self, explorer: &Explorer<'_, '_>) -> Result<Told, ToolError> {
-        let Place::Path(path) = &self.place else {
+    fn look(&self, explorer: &Explorer<'_, '_>) -> Result<ToolOutput, ToolError> {
+        let SandboxPath::Path(path) = &self.place else {
             return list::names(explorer.tree(), &self.place);
         };
         let tree = explorer.tree();
@@ -98,7 +98,7 @@ impl Read {
             Some(FileKind::Symlink) => {
                 let target = tree.link_target(path).map_err(failed)?;
                 let target = String::from_utf8_lossy(&target.0).into_owned();
-                Ok(Told::done(format!(
+                Ok(ToolOutput::done(format!(
                     "[`{path}` is a symlink to `{target}`; read that path if it is in the workspace]"
                 )))
             }
@@ -111,54 +111,86 @@ impl Read {
     }
 
     /// The lines that were asked for, as far as they fit.
-    fn part_of(&self, path: &RelPath, content: &[u8]) -> Result<Told, ToolError> {
+    fn part_of(&self, path: &RelPath, content: &[u8]) -> Result<ToolOutput, ToolError> {
         if content.is_empty() {
-            return Ok(Told::done("[the file is empty]"));
+            return Ok(ToolOutput::done("[the file is empty]"));
         }
-        let lines: Vec<&[u8]> = content.split_inclusive(|byte| *byte == b'\n').collect();
-        let total = lines.len() as u64;
-        if self.from > total {
-            return Err(ToolError::Refused(format!(
-                "`{path}` has {total} lines, so there is no line {}.",
-                self.from
-            )));
+        let lines = lines_of(&path.to_string(), content, self.from, self.lines)?;
+        if lines.is_to_the_end() {
+            return Ok(ToolOutput::done(lines.text));
         }
-        let first = usize::try_from(self.from - 1).unwrap_or(usize::MAX);
-        let wanted = usize::try_from(self.lines).unwrap_or(usize::MAX);
-        let (mut text, mut shown) = (String::new(), 0);
-        for line in lines[first..].iter().take(wanted) {
-            let line = String::from_utf8_lossy(line);
-            if text.len() + line.len() <= SHOWN_LIMIT_BYTES {
-                text.push_str(&line);
-                shown += 1;
-                continue;
-            }
-            if shown == 0 {
-                // One that does not fit alone is shown in part, so that reading goes on.
-                text.push_str(beginning(&line, SHOWN_LIMIT_BYTES).0);
-                text.push_str(&format!(
-                    "\n[line {} is cut: it has {} bytes]\n",
-                    self.from,
-                    line.len()
-                ));
-                shown += 1;
-            }
-            break;
-        }
-        let last = self.from + shown - 1;
-        if last == total {
-            return Ok(Told::done(text));
-        }
+        let mut text = lines.text;
         if !text.ends_with('\n') {
             text.push('\n');
         }
         text.push_str(&format!(
-            "[lines {} to {last} of {total}; go on with \"from\": {}]",
-            self.from,
-            last + 1
+            "[lines {} to {} of {}; go on with \"from\": {}]",
+            lines.first,
+            lines.last,
+            lines.total,
+            lines.last + 1
         ));
-        Ok(Told::done(text).with_full(path.to_string()))
+        Ok(ToolOutput::done(text).with_full(path.to_string()))
     }
+}
+
+/// Some lines of a file, as they are in it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct FileLines {
+    /// The lines.
+    pub text: String,
+    /// The first one, from 1.
+    pub first: u64,
+    /// The last one.
+    pub last: u64,
+    /// How many the file has.
+    pub total: u64,
+}
+
+impl FileLines {
+    /// Whether nothing comes after them.
+    #[must_use]
+    pub fn is_to_the_end(&self) -> bool {
+        self.last >= self.total
+    }
+}
+
+/// At most `count` lines from the line `first` on, as many as fit into an answer.
+///
+/// # Errors
+/// The file has fewer lines.
+pub fn lines_of(path: &str, content: &[u8], first: u64, count: u64) -> Result<FileLines, ToolError> {
+    let lines: Vec<&[u8]> = content.split_inclusive(|byte| *byte == b'\n').collect();
+    let total = lines.len() as u64;
+    if first > total.max(1) {
+        return Err(ToolError::Refused(format!(
+            "`{path}` has {total} lines, so there is no line {first}."
+        )));
+    }
+    let skipped = usize::try_from(first.saturating_sub(1)).unwrap_or(usize::MAX);
+    let wanted = usize::try_from(count).unwrap_or(usize::MAX);
+    let (mut text, mut shown) = (String::new(), 0);
+    for line in lines.iter().skip(skipped).take(wanted) {
+        let line = String::from_utf8_lossy(line);
+        if text.len() + line.len() <= SHOWN_LIMIT_BYTES {
+            text.push_str(&line);
+            shown += 1;
+            continue;
+        }
+        if shown == 0 {
+            // One that does not fit alone is shown in part, so that reading goes on.
+            text.push_str(beginning(&line, SHOWN_LIMIT_BYTES).0);
+            text.push_str(&format!("\n[line {first} is cut: it has {} bytes]\n", line.len()));
+            shown += 1;
+        }
+        break;
+    }
+    Ok(FileLines {
+        text,
+        first,
+        last: (first + shown).saturating_sub(1),
+        total,
+    })
 }
 
 /// The content of a file that is text.
@@ -168,14 +200,14 @@ pub(super) fn read_text(explorer: &Explorer<'_, '_>, path: &RelPath) -> Result<V
         Err(plans::TreeError::NotFound { .. }) => return Err(not_found(explorer, path)),
         Err(error @ plans::TreeError::TooLarge { .. }) => {
             return Err(ToolError::Refused(format!(
-                "{error}. Use `shell` to look at a part of it, for example with `sed -n 1,100p`."
+                "{error}. Look at a part of it with a command, for example `sed -n 1,100p`."
             )));
         }
         Err(error) => return Err(ToolError::of_tree(path, &error)),
     };
     if is_binary(&content) {
         return Err(ToolError::Refused(format!(
-            "`{path}` is not text; it has {} bytes. Use `shell` with a program that understands it.",
+            "`{path}` is not text; it has {} bytes. Inspect it with a command that understands it.",
             content.len()
         )));
     }
@@ -187,28 +219,29 @@ pub(super) fn is_binary(content: &[u8]) -> bool {
     content[..content.len().min(LOOKED_AT_BYTES)].contains(&0)
 }
 
-/// There is nothing at a path; but perhaps something with nearly the same name.
 fn not_found(explorer: &Explorer<'_, '_>, path: &RelPath) -> ToolError {
+    match similar_path(explorer, path) {
+        None => ToolError::missing(path),
+        Some(meant) => ToolError::Refused(format!(
+            "there is nothing at `{path}`. Did you mean `{meant}`? List the directory to see what is there."
+        )),
+    }
+}
+
+/// The path with the most similar name in the directory of one that does not exist.
+#[must_use]
+pub fn similar_path(explorer: &Explorer<'_, '_>, path: &RelPath) -> Option<String> {
     let directory = path.parent();
-    let Ok(names) = explorer.tree().list(directory.as_ref()) else {
-        return ToolError::missing(path);
-    };
+    let names = explorer.tree().list(directory.as_ref()).ok()?;
     let wanted = path.name().to_string_lossy().to_lowercase();
     let near = names.into_iter().filter_map(|(name, _)| {
         let name = name.into_string().ok()?;
         let likeness = strsim::normalized_damerau_levenshtein(&name.to_lowercase(), &wanted);
         (likeness >= LIKENESS).then_some((likeness, name))
     });
-    match near.max_by(|one, other| one.0.total_cmp(&other.0)) {
-        None => ToolError::missing(path),
-        Some((_, name)) => {
-            let meant = match directory {
-                Some(directory) => format!("{directory}/{name}"),
-                None => name,
-            };
-            ToolError::Refused(format!(
-                "there is nothing at `{path}`. Did you mean `{meant}`? Use `list` to see what there is."
-            ))
-        }
-    }
+    let (_, name) = near.max_by(|one, other| one.0.total_cmp(&other.0))?;
+    Some(match directory {
+        Some(directory) => format!("{directory}/{name}"),
+        None => name,
+    })
 }

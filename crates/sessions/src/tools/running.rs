@@ -8,7 +8,7 @@ use plans::{ChangeFiles, Explorer, FileOperation};
 use protocol::{PermissionRule, PlanId};
 
 use super::error::ToolError;
-use super::place::Place;
+use super::path::SandboxPath;
 use super::spec::ToolboxOptions;
 use crate::sink::ToolSink;
 
@@ -131,12 +131,12 @@ pub(super) async fn explore<R: Send + 'static>(
 
 /// A place, as an agent named it. An absolute path is taken if it lies in the workspace, which a command sees at its own path
 /// or in the sandbox.
-pub(super) async fn place(options: &ToolboxOptions, text: &str) -> Result<Place, ToolError> {
+pub(super) async fn place(options: &ToolboxOptions, text: &str) -> Result<SandboxPath, ToolError> {
     if !text.starts_with('/') {
-        return Place::relative(text);
+        return SandboxPath::relative(text);
     }
     let (root, sandbox) = roots(options).await?;
-    Place::absolute(text, &[root, sandbox])
+    SandboxPath::absolute(text, &[root, sandbox])
 }
 
 /// The root of the workspace, and where commands find it.
@@ -152,9 +152,12 @@ pub(super) async fn roots(options: &ToolboxOptions) -> Result<(PathBuf, PathBuf)
 }
 
 /// The same, of a path that may be missing.
-pub(super) async fn place_or_root(options: &ToolboxOptions, text: Option<&str>) -> Result<Place, ToolError> {
+pub(super) async fn place_or_root(
+    options: &ToolboxOptions,
+    text: Option<&str>,
+) -> Result<SandboxPath, ToolError> {
     match text {
         Some(text) => place(options, text).await,
-        None => Ok(Place::Root),
+        None => Ok(SandboxPath::Root),
     }
 }

@@ -11,12 +11,12 @@ use super::error::ToolError;
 use super::matching::PathPattern;
 use super::order::Touches;
 use super::parameters::{Parameter, Takes, optional, required};
-use super::place::Place;
+use super::path::SandboxPath;
 use super::read::is_binary;
 use super::running::{self, Patience, Running};
 use super::spec::{Access, ToolboxOptions};
 use super::text::{SHOWN_LIMIT_BYTES, beginning, one_line};
-use super::tool::{About, Told, Tool};
+use super::tool::{About, Tool, ToolOutput};
 use crate::permissions::Readable;
 use crate::ports::Ports;
 
@@ -34,7 +34,7 @@ const COMPILED_LIMIT_BYTES: usize = 4 * 1024 * 1024;
 pub(super) struct Search {
     expression: Regex,
     shown: String,
-    place: Place,
+    place: SandboxPath,
     pattern: Option<PathPattern>,
 }
 
@@ -52,8 +52,8 @@ pub(super) struct Arguments {
 impl Tool for Search {
     type Arguments = Arguments;
     const NAME: &'static str = "search";
-    const DESCRIPTION: &'static str = "Searches the files of the workspace, without those that git ignores, for a regular \
-        expression. Answers with `path:line:text`, in the order of paths.";
+    const DESCRIPTION: &'static str = "Searches the files of the workspace, except those that git ignores, for a regular \
+        expression. Returns `path:line:text`, sorted by path.";
     const ACCESS: Access = Access::Reads;
 
     fn parameters(_ports: &Ports) -> Vec<Parameter> {
@@ -66,23 +66,19 @@ impl Tool for Search {
             optional(
                 "path",
                 Takes::Text,
-                "A directory or a file; the whole workspace if left out.",
+                "A directory or a file. Default: the whole workspace.",
             ),
             optional(
                 "glob",
                 Takes::Text,
-                "Only files whose path matches, for example `*.rs`.",
+                "Only files with a matching path, for example `*.rs`.",
             ),
             optional(
                 "literal",
                 Takes::YesOrNo,
-                "Whether the pattern is a plain text and no expression.",
+                "Whether the pattern is plain text, not a regular expression.",
             ),
-            optional(
-                "ignore_case",
-                Takes::YesOrNo,
-                "Whether small and capital letters are the same.",
-            ),
+            optional("ignore_case", Takes::YesOrNo, "Whether to ignore case."),
         ]
     }
 
@@ -106,7 +102,7 @@ impl Tool for Search {
         }
     }
 
-    async fn run(self, running: &Running<'_>) -> Result<Told, ToolError> {
+    async fn run(self, running: &Running<'_>) -> Result<ToolOutput, ToolError> {
         let readable = Readable::by(Self::NAME, running.rules.clone());
         running
             .explore(move |explorer, patience| self.look(explorer, &readable, patience))
@@ -148,7 +144,7 @@ fn last_line(text: &str) -> &str {
 
 /// What was found so far.
 #[derive(Debug, Default)]
-struct Found {
+struct Matches {
     text: String,
     matches: usize,
     files: u64,
@@ -163,8 +159,8 @@ impl Search {
         explorer: &mut Explorer<'_, '_>,
         readable: &Readable,
         patience: &Patience,
-    ) -> Result<Told, ToolError> {
-        let (mut found, mut paths) = (Found::default(), Vec::new());
+    ) -> Result<ToolOutput, ToolError> {
+        let (mut found, mut paths) = (Matches::default(), Vec::new());
         let mut stopped = Ok(());
         explorer.walk(self.place.as_path(), WalkOver::WhatCounts, &mut |path, kind| {
             stopped = patience.check();
@@ -199,10 +195,10 @@ impl Search {
                 Err(_) => {}
             }
         }
-        Ok(self.told(found))
+        Ok(self.output(found))
     }
 
-    fn look_into(&self, path: &RelPath, content: &[u8], found: &mut Found) {
+    fn look_into(&self, path: &RelPath, content: &[u8], found: &mut Matches) {
         let (mut line_number, mut counted_to, mut is_first) = (1, 0, true);
         let mut from = 0;
         while let Some(matched) = self.expression.find_at(content, from) {
@@ -236,7 +232,7 @@ impl Search {
         }
     }
 
-    fn told(&self, found: Found) -> Told {
+    fn output(&self, found: Matches) -> ToolOutput {
         let mut text = found.text;
         let mut notes = Vec::new();
         if found.matches == 0 {
@@ -264,7 +260,7 @@ impl Search {
         if !notes.is_empty() {
             text.push_str(&format!("[{}]", notes.join("; ")));
         }
-        let told = Told::done(text);
+        let told = ToolOutput::done(text);
         if found.is_full {
             told.with_full(self.place.to_string())
         } else {
@@ -273,7 +269,7 @@ impl Search {
     }
 }
 
-impl Found {
+impl Matches {
     fn push(&mut self, path: &RelPath, line_number: usize, line: &[u8]) {
         let line = String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line));
         let (shown, is_cut) = beginning(&line, LINE_LIMIT_BYTES);
@@ -303,10 +299,10 @@ mod tests {
         let search = Search {
             expression: compile(&arguments).unwrap(),
             shown: String::new(),
-            place: Place::Root,
+            place: SandboxPath::Root,
             pattern: None,
         };
-        let mut found = Found::default();
+        let mut found = Matches::default();
         search.look_into(&"f".parse().unwrap(), content.as_bytes(), &mut found);
         found.text
     }

@@ -11,11 +11,11 @@ use tokio::sync::{mpsc, oneshot};
 use super::error::ToolError;
 use super::order::Touches;
 use super::parameters::{Parameter, Takes, optional, required};
-use super::place::Place;
+use super::path::SandboxPath;
 use super::running::{self, Running};
 use super::spec::{Access, ToolboxOptions};
-use super::text::{BothEnds, TextPieces, one_line};
-use super::tool::{About, Told, Tool};
+use super::text::{Excerpt, SHOWN_LIMIT_BYTES, TextPieces, one_line};
+use super::tool::{About, Tool, ToolOutput};
 use crate::ports::{Ports, ShellEnd, ShellOrder};
 use crate::sink::ToolSink;
 
@@ -32,7 +32,7 @@ const LONGEST_SECONDS: u64 = 6 * 60 * 60;
 #[derive(Debug)]
 pub(super) struct Shell {
     line: String,
-    directory: Place,
+    directory: SandboxPath,
     timeout: Duration,
 }
 
@@ -48,18 +48,22 @@ pub(super) struct Arguments {
 impl Tool for Shell {
     type Arguments = Arguments;
     const NAME: &'static str = "shell";
-    const DESCRIPTION: &'static str = "Runs a line with `sh -c` in the sandbox, at the root of the workspace, and answers \
-        with its output and how it ended. There is no terminal and no input. What it changes in the workspace becomes part of \
-        the plan. Use the other tools to read, search and change files.";
+    const DESCRIPTION: &'static str = "Runs a shell command in the sandbox, at the root of the workspace, and returns its \
+        output and exit status. It has no terminal and no input. What it changes in the workspace becomes part of the plan. \
+        Use the other tools to read, search and change files.";
     const ACCESS: Access = Access::WritesAnywhere;
 
     fn parameters(_ports: &Ports) -> Vec<Parameter> {
         vec![
-            required("line", Takes::Text, "The line, for example `cargo test`."),
+            required(
+                "line",
+                Takes::Text,
+                "A line for `sh -c`, for example `cargo test`.",
+            ),
             optional(
                 "directory",
                 Takes::Text,
-                "The directory to run it in; the root of the workspace if left out.",
+                "The directory to run it in. Default: the root of the workspace.",
             ),
             optional(
                 "timeout_seconds",
@@ -67,7 +71,7 @@ impl Tool for Shell {
                     least: 1,
                     most: LONGEST_SECONDS,
                 },
-                "After how long it is stopped.",
+                "Stop it after so many seconds.",
             ),
         ]
     }
@@ -101,7 +105,7 @@ impl Tool for Shell {
         }
     }
 
-    async fn run(self, running: &Running<'_>) -> Result<Told, ToolError> {
+    async fn run(self, running: &Running<'_>) -> Result<ToolOutput, ToolError> {
         let plan = running.plan().await?;
         let options = running.options;
         let order = ShellOrder {
@@ -136,7 +140,7 @@ impl Tool for Shell {
         // Whatever became of it, it may have changed something.
         options.desk.tell_changes(Vec::new()).await;
         match ended {
-            Ok(end) => Ok(told(end, gathered, options.scope.is_cancelled())),
+            Ok(end) => Ok(output_of(end, gathered, options.scope.is_cancelled())),
             Err(_) if options.scope.is_cancelled() => Err(ToolError::Cancelled),
             Err(error) => Err(ToolError::Refused(format!("the command was not run: {error}"))),
         }
@@ -148,10 +152,10 @@ async fn gather(
     mut output: mpsc::Receiver<Bytes>,
     mut is_over: oneshot::Receiver<()>,
     sink: &ToolSink,
-) -> BothEnds {
+) -> Excerpt {
     let mut show = Show {
         sink,
-        ends: BothEnds::default(),
+        excerpt: Excerpt::new(SHOWN_LIMIT_BYTES),
         pieces: TextPieces::default(),
         room: STREAM_LIMIT_BYTES,
     };
@@ -177,7 +181,7 @@ async fn gather(
 /// Output on its way into the stream and into the answer.
 struct Show<'a> {
     sink: &'a ToolSink,
-    ends: BothEnds,
+    excerpt: Excerpt,
     pieces: TextPieces,
     /// How much more goes into the stream.
     room: usize,
@@ -185,7 +189,7 @@ struct Show<'a> {
 
 impl Show<'_> {
     async fn take(&mut self, piece: &[u8]) {
-        self.ends.push(piece);
+        self.excerpt.add(piece);
         if self.room == 0 {
             return;
         }
@@ -206,24 +210,23 @@ impl Show<'_> {
         }
     }
 
-    async fn finish(mut self) -> BothEnds {
+    async fn finish(mut self) -> Excerpt {
         if self.room > 0 {
             let rest = std::mem::take(&mut self.pieces).finish();
             self.say(&rest).await;
         }
-        self.ends
+        self.excerpt
     }
 }
 
-fn told(end: ShellEnd, gathered: BothEnds, is_stopped: bool) -> Told {
-    let is_cut = gathered.left_out() > 0;
-    let job = end.job;
-    let mut text = gathered.shown(|bytes| format!("[... {bytes} bytes are left out; all of it is in {job}]"));
+fn output_of(end: ShellEnd, gathered: Excerpt, is_stopped: bool) -> ToolOutput {
+    let (is_cut, job) = (!gathered.is_whole(), end.job);
+    let mut text = gathered.text(&format!("the full output is in {job}"));
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
     }
     text.push_str(&format!("[{}]", end.text));
-    Told {
+    ToolOutput {
         state: match end.exit_code {
             _ if is_stopped => ToolState::Cancelled,
             Some(0) => ToolState::Done,

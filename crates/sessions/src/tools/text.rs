@@ -1,12 +1,10 @@
 //! Answers of a bounded size, and bytes as text.
 
-use std::collections::VecDeque;
-
 /// The most bytes of an answer. It is about 8,000 tokens: more at once does a model more harm than good, and what is left out
 /// can be asked for.
-pub(super) const ANSWER_LIMIT_BYTES: usize = 32 * 1024;
+pub const ANSWER_LIMIT_BYTES: usize = 32 * 1024;
 /// The most bytes of what an answer shows, so that there is room for a word on what is left out.
-pub(super) const SHOWN_LIMIT_BYTES: usize = ANSWER_LIMIT_BYTES - 1024;
+pub const SHOWN_LIMIT_BYTES: usize = ANSWER_LIMIT_BYTES - 1024;
 /// The most characters of a title. It stands in one line of a list.
 const TITLE_LIMIT_CHARS: usize = 160;
 
@@ -29,59 +27,100 @@ pub(super) fn beginning(text: &str, limit: usize) -> (&str, bool) {
     (&text[..end], end < text.len())
 }
 
-/// A text within the limit of answers, whatever it was. Tools say themselves what they leave out; this is for the rest.
-pub(super) fn bounded(mut text: String) -> String {
-    if text.len() > ANSWER_LIMIT_BYTES {
-        let end = text.floor_char_boundary(SHOWN_LIMIT_BYTES);
-        let left_out = text.len() - end;
+/// A text within a limit. `rest` says how to get what is left out.
+#[must_use]
+pub fn cut(mut text: String, limit: usize, rest: &str) -> String {
+    if text.len() > limit {
+        let end = text.floor_char_boundary(limit);
+        let omitted = bytes(text.len() - end);
         text.truncate(end);
-        text.push_str(&format!("\n[... {left_out} more bytes were left out]"));
+        text.push_str(&format!("\n[… {omitted} omitted; {rest}]\n"));
     }
     text
 }
 
-/// The first and the last part of something that may be long.
-#[derive(Debug, Default)]
-pub(super) struct BothEnds {
-    first: Vec<u8>,
-    last: VecDeque<u8>,
-    total: u64,
+/// An answer within its limit, whatever it was. Tools say themselves what they leave out; this is for the rest.
+pub(super) fn bounded(text: String) -> String {
+    match text.len() > ANSWER_LIMIT_BYTES {
+        true => cut(text, SHOWN_LIMIT_BYTES, "ask for less"),
+        false => text,
+    }
 }
 
-/// How much of each end is kept.
-const END_BYTES: usize = SHOWN_LIMIT_BYTES / 2;
+/// The beginning and the end of a text that may be of any length.
+#[derive(Clone, Debug)]
+pub struct Excerpt {
+    limit: usize,
+    beginning: Vec<u8>,
+    /// What came last. It holds up to twice what is kept, so that it need not be moved for each piece.
+    end: Vec<u8>,
+    total: usize,
+}
 
-impl BothEnds {
-    pub(super) fn push(&mut self, bytes: &[u8]) {
-        self.total += bytes.len() as u64;
-        let room = END_BYTES - self.first.len();
-        let (first, rest) = bytes.split_at(room.min(bytes.len()));
-        self.first.extend_from_slice(first);
-        let rest = &rest[rest.len().saturating_sub(END_BYTES)..];
-        self.last.extend(rest);
-        let excess = self.last.len().saturating_sub(END_BYTES);
-        self.last.drain(..excess);
-    }
+/// How much of an excerpt is its beginning: one part in so many. What went wrong stands at the end.
+const BEGINNING: usize = 4;
 
-    /// How much is left out.
-    pub(super) fn left_out(&self) -> u64 {
-        self.total - (self.first.len() + self.last.len()) as u64
-    }
-
-    /// Both parts, with a word in between if something is left out. Bytes that are not text are replaced.
-    pub(super) fn shown(mut self, left_out: impl FnOnce(u64) -> String) -> String {
-        let between = self.left_out();
-        let last = self.last.make_contiguous();
-        if between == 0 {
-            // Both parts belong together, and a character may lie across the seam.
-            self.first.extend_from_slice(last);
-            return String::from_utf8_lossy(&self.first).into_owned();
+impl Excerpt {
+    /// An excerpt of at most so many bytes.
+    #[must_use]
+    pub fn new(limit: usize) -> Self {
+        Self {
+            limit,
+            beginning: Vec::new(),
+            end: Vec::new(),
+            total: 0,
         }
-        let (first, last) = (
-            String::from_utf8_lossy(&self.first),
-            String::from_utf8_lossy(last),
-        );
-        format!("{first}\n{}\n{last}", left_out(between))
+    }
+
+    /// Takes what comes next.
+    pub fn add(&mut self, piece: &[u8]) {
+        self.total += piece.len();
+        let room = (self.limit / BEGINNING).saturating_sub(self.beginning.len());
+        let (first, rest) = piece.split_at(room.min(piece.len()));
+        self.beginning.extend_from_slice(first);
+        self.end.extend_from_slice(rest);
+        let kept = self.limit - self.limit / BEGINNING;
+        if self.end.len() > 2 * kept {
+            self.end.drain(..self.end.len() - kept);
+        }
+    }
+
+    /// How long the whole text is.
+    #[must_use]
+    pub fn total(&self) -> usize {
+        self.total
+    }
+
+    /// Whether the excerpt is all of it.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.total <= self.limit
+    }
+
+    /// The text. `rest` says where all of it is, if this is not all of it.
+    #[must_use]
+    pub fn text(mut self, rest: &str) -> String {
+        let kept = self.limit - self.limit / BEGINNING;
+        let surplus = self.end.len().saturating_sub(kept);
+        self.end.drain(..surplus);
+        let omitted = self.total - self.beginning.len() - self.end.len();
+        if omitted == 0 {
+            self.beginning.append(&mut self.end);
+            return String::from_utf8_lossy(&self.beginning).into_owned();
+        }
+        let beginning = String::from_utf8_lossy(&self.beginning);
+        let end = String::from_utf8_lossy(&self.end);
+        // Where a character was cut in two, its parts are left out.
+        let beginning = beginning.trim_end_matches('\u{fffd}');
+        let end = end.trim_start_matches('\u{fffd}');
+        format!("{beginning}\n[… {} omitted; {rest} …]\n{end}", bytes(omitted))
+    }
+}
+
+fn bytes(count: usize) -> String {
+    match count {
+        1 => "1 byte".to_owned(),
+        _ => format!("{count} bytes"),
     }
 }
 
@@ -154,17 +193,35 @@ mod tests {
     }
 
     #[test]
-    fn both_ends_are_kept_and_the_middle_is_counted() {
-        let mut ends = BothEnds::default();
-        ends.push(&vec![b'a'; END_BYTES]);
-        ends.push(&[b'x'; 10]);
-        ends.push(&vec![b'z'; END_BYTES - 1]);
-        assert_eq!(ends.left_out(), 9);
-        let (a, z) = ("a".repeat(END_BYTES), "z".repeat(END_BYTES - 1));
-        assert_eq!(
-            ends.shown(|bytes| format!("[{bytes}]")),
-            format!("{a}\n[9]\nx{z}")
+    fn an_excerpt_is_the_beginning_and_the_end() {
+        let check = |pieces: &[&str], expected: &str| {
+            let mut excerpt = Excerpt::new(8);
+            pieces.iter().for_each(|piece| excerpt.add(piece.as_bytes()));
+            assert_eq!(excerpt.is_whole(), !expected.contains("omitted"), "{pieces:?}");
+            assert_eq!(excerpt.text("see X"), expected, "{pieces:?}");
+        };
+        check(&[], "");
+        check(&["abcdefgh"], "abcdefgh");
+        check(&["a", "bcd", "efgh"], "abcdefgh");
+        check(&["abcdefghi"], "ab\n[… 1 byte omitted; see X …]\ndefghi");
+        let long = "x".repeat(100);
+        check(
+            &["ab", &long, "cdefgh"],
+            "ab\n[… 100 bytes omitted; see X …]\ncdefgh",
         );
+        check(&["aöxxxxxxöbcde"], "a\n[… 7 bytes omitted; see X …]\nöbcde");
+    }
+
+    #[test]
+    fn a_cut_is_between_two_characters() {
+        for (text, expected) in [
+            ("abc", "abc"),
+            ("abcd", "abcd"),
+            ("abcdef", "abcd\n[… 2 bytes omitted; see X]\n"),
+            ("abcöd", "abc\n[… 3 bytes omitted; see X]\n"),
+        ] {
+            assert_eq!(cut(text.to_owned(), 4, "see X"), expected);
+        }
     }
 
     proptest! {
@@ -179,9 +236,9 @@ mod tests {
 
         #[test]
         fn what_is_short_is_shown_whole(pieces in vec("\\PC{0,40}", 0..20)) {
-            let mut ends = BothEnds::default();
-            pieces.iter().for_each(|piece| ends.push(piece.as_bytes()));
-            prop_assert_eq!(ends.shown(|_| "cut".to_owned()), pieces.concat());
+            let mut excerpt = Excerpt::new(SHOWN_LIMIT_BYTES);
+            pieces.iter().for_each(|piece| excerpt.add(piece.as_bytes()));
+            prop_assert_eq!(excerpt.text("cut"), pieces.concat());
         }
     }
 }

@@ -35,7 +35,7 @@ pub(super) trait Tool: Sized + Send + Sync + fmt::Debug + 'static {
     fn about(&self) -> About;
 
     /// Does it. It is never dropped half-way; it stops by itself when the turn is stopped or the time is over.
-    async fn run(self, running: &Running<'_>) -> Result<Told, ToolError>;
+    async fn run(self, running: &Running<'_>) -> Result<ToolOutput, ToolError>;
 }
 
 /// What is to be known of a call before it runs.
@@ -53,14 +53,14 @@ pub(super) struct About {
 
 /// What a tool says in the end.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) struct Told {
+pub(super) struct ToolOutput {
     pub(super) state: ToolState,
     pub(super) text: String,
     /// Where all of it is, if that is more.
     pub(super) full: Option<String>,
 }
 
-impl Told {
+impl ToolOutput {
     pub(super) fn done(text: impl Into<String>) -> Self {
         Self {
             state: ToolState::Done,
@@ -144,7 +144,7 @@ impl Kind {
 }
 
 impl Ready {
-    pub(super) async fn run(self, running: &Running<'_>) -> Result<Told, ToolError> {
+    pub(super) async fn run(self, running: &Running<'_>) -> Result<ToolOutput, ToolError> {
         self.work.run(running).await
     }
 }
@@ -154,7 +154,7 @@ fn prepare<T: Tool>(arguments: Value, options: &ToolboxOptions) -> Preparing<'_>
         // The table has been looked at, so this fails only if the two are not the same.
         let arguments = serde_json::from_value(arguments)
             .map_err(|error| ToolError::Refused(format!("the arguments cannot be used: {error}.")))?;
-        let call: Box<dyn Prepared> = Box::new(Call(T::prepare(arguments, options).await?));
+        let call: Box<dyn Prepared> = Box::new(T::prepare(arguments, options).await?);
         Ok(call)
     })
 }
@@ -163,18 +163,16 @@ fn prepare<T: Tool>(arguments: Value, options: &ToolboxOptions) -> Preparing<'_>
 trait Prepared: Send {
     fn about(&self) -> About;
 
-    async fn run(self: Box<Self>, running: &Running<'_>) -> Result<Told, ToolError>;
+    async fn run(self: Box<Self>, running: &Running<'_>) -> Result<ToolOutput, ToolError>;
 }
 
-struct Call<T>(T);
-
 #[async_trait]
-impl<T: Tool> Prepared for Call<T> {
+impl<T: Tool> Prepared for T {
     fn about(&self) -> About {
-        self.0.about()
+        Tool::about(self)
     }
 
-    async fn run(self: Box<Self>, running: &Running<'_>) -> Result<Told, ToolError> {
-        self.0.run(running).await
+    async fn run(self: Box<Self>, running: &Running<'_>) -> Result<ToolOutput, ToolError> {
+        Tool::run(*self, running).await
     }
 }

@@ -10,7 +10,7 @@ use super::permit::permit;
 use super::running::{Patience, Running};
 use super::spec::{ToolAnswer, ToolCall, ToolSpec, ToolboxOptions};
 use super::text::{bounded, one_line};
-use super::tool::{Kind, Ready, Told};
+use super::tool::{Kind, Ready, ToolOutput};
 use crate::sink::ToolSink;
 
 /// What an agent can do. Clones are the same toolbox.
@@ -97,7 +97,7 @@ impl Toolbox {
             Ok(ready) => self.run(ready, sink).await,
             Err(error) => Err(error),
         };
-        let told = told.unwrap_or_else(|error| Told {
+        let told = told.unwrap_or_else(|error| ToolOutput {
             state: error.state(),
             text: error.to_string(),
             full: None,
@@ -114,7 +114,7 @@ impl Toolbox {
         answer
     }
 
-    async fn run(&self, ready: Ready, sink: &ToolSink) -> Result<Told, ToolError> {
+    async fn run(&self, ready: Ready, sink: &ToolSink) -> Result<ToolOutput, ToolError> {
         let options = &self.options;
         if options.scope.is_cancelled() {
             return Err(ToolError::Cancelled);

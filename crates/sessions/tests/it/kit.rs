@@ -14,7 +14,6 @@ use kernel::{CancellationToken, Clock, Deadline, SystemClock};
 use plans::{LandingSteps, Plans, PlansOptions, PlansSettings};
 use process::{KeeperProgram, Processes, ProcessesOptions, Tasks};
 use protocol::{AgentChoice, AgentKind, BootId, HomeId, IfBusy, SessionId, TurnId};
-use serde_json::Value;
 use sessions::{
     Accepted, Agent, AgentEnd, AgentInfo, AgentTurn, ContextFinder, LanguageError, LanguageOrder, Languages,
     NewSession, NewTurn, NoContextFinder, Ports, Prompt, Readiness, RunOn, Session, Sessions,
@@ -140,8 +139,8 @@ impl Languages for NoLanguages {
         vec!["hover"]
     }
 
-    async fn ask(&self, order: LanguageOrder) -> Result<Value, LanguageError> {
-        Ok(serde_json::json!({ "asked": order.verb, "path": order.path }))
+    async fn ask(&self, order: LanguageOrder) -> Result<String, LanguageError> {
+        Ok(serde_json::json!({ "asked": order.verb, "path": order.path }).to_string())
     }
 }
 

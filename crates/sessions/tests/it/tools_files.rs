@@ -42,13 +42,13 @@ async fn what_was_written_is_read_and_the_workspace_stays() {
             "read",
             json!({"path": "a/ones.txt"}),
             Failed,
-            "there is nothing at `a/ones.txt`. Did you mean `a/one.txt`? Use `list` to see what there is.",
+            "there is nothing at `a/ones.txt`. Did you mean `a/one.txt`? List the directory to see what is there.",
         ),
         (
             "read",
             json!({"path": "zzz"}),
             Failed,
-            "there is nothing at `zzz`. Use `list` to see what there is.",
+            "there is nothing at `zzz`. List the directory to see what is there.",
         ),
         (
             "read",
@@ -91,13 +91,13 @@ async fn what_was_written_is_read_and_the_workspace_stays() {
             "edit",
             json!({"path": "none", "find": "a", "replace": "b"}),
             Failed,
-            "there is nothing at `none`. Use `list` to see what there is.",
+            "there is nothing at `none`. List the directory to see what is there.",
         ),
         (
             "edit",
             json!({"path": "a/one.txt", "find": "", "replace": "b"}),
             Failed,
-            "`find` is empty. Give the piece that is to be replaced, or use `write` for a whole file.",
+            "`find` is empty. Give the text to replace, or use `write` for a whole file.",
         ),
         (
             "move",
@@ -115,13 +115,13 @@ async fn what_was_written_is_read_and_the_workspace_stays() {
             "move",
             json!({"from": "zzz", "to": "y"}),
             Failed,
-            "there is nothing at `zzz`. Use `list` to see what there is.",
+            "there is nothing at `zzz`. List the directory to see what is there.",
         ),
         (
             "read",
             json!({"path": "b/c/new.txt"}),
             Failed,
-            "there is nothing at `b/c/new.txt`. Use `list` to see what there is.",
+            "there is nothing at `b/c/new.txt`. List the directory to see what is there.",
         ),
         (
             "delete",
@@ -133,7 +133,7 @@ async fn what_was_written_is_read_and_the_workspace_stays() {
             "delete",
             json!({"path": "a"}),
             Failed,
-            "there is nothing at `a`. Use `list` to see what there is.",
+            "there is nothing at `a`. List the directory to see what is there.",
         ),
         (
             "delete",
@@ -277,7 +277,7 @@ async fn long_answers_are_cut_and_say_how_to_go_on() {
         binary,
         (
             Failed,
-            "`data.bin` is not text; it has 3 bytes. Use `shell` with a program that understands it."
+            "`data.bin` is not text; it has 3 bytes. Inspect it with a command that understands it."
                 .to_owned()
         )
     );

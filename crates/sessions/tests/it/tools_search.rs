@@ -92,7 +92,7 @@ async fn lines_are_found_in_the_order_of_paths() {
         (
             json!({"pattern": "x", "path": "zzz"}),
             Failed,
-            "there is nothing at `zzz`. Use `list` to see what there is.",
+            "there is nothing at `zzz`. List the directory to see what is there.",
         ),
         (
             json!({"pattern": "x", "glob": "["}),

@@ -62,7 +62,7 @@ async fn a_flood_is_bounded_in_the_answer_and_in_the_stream() {
     assert!(
         answer
             .text
-            .contains(&format!("bytes are left out; all of it is in {job}]"))
+            .contains(&format!("bytes omitted; the full output is in {job} …]"))
     );
     let shown = output(&bench).await;
     assert!(shown.ends_with("x\n[the output goes on; all of it is in the job]\n"));
@@ -168,6 +168,6 @@ async fn what_takes_too_long_is_given_up() {
         PATIENCE,
         bench.ask("language", json!({"verb": "hang", "path": "a"})),
     );
-    let expected = "it was given up after 1 s. Ask for less at once, for example by naming a directory.";
+    let expected = "it timed out after 1 s. Ask for less at once, for example by naming a directory.";
     assert_eq!(asked.await.unwrap(), (Failed, expected.to_owned()));
 }

@@ -458,22 +458,32 @@ fn mistakes_are_named() {
         (
             "plan_read",
             json!({}),
-            "error: invalid_arguments\n`path`: missing field `path`.",
+            "error: invalid_arguments\n`path` is missing. `plan_read` takes `path` (a string), ",
         ),
         (
             "plan_read",
             json!({ "path": 1 }),
-            "error: invalid_arguments\n`path`: invalid type",
+            "error: invalid_arguments\n`path` must be a string, not a number. ",
         ),
         (
             "plan_read",
             json!({ "path": "x", "paht": 1 }),
-            "error: invalid_arguments\n`paht`: unknown field",
+            "error: invalid_arguments\nThere is no `paht`, did you mean `path`?",
         ),
         (
             "plan_read",
             json!({ "path": "nowhere" }),
             "error: file_not_found\n",
+        ),
+        (
+            "plan_read",
+            json!({ "path": "notes.tx" }),
+            "error: file_not_found\nThere is nothing at `notes.tx`. Did you mean `notes.txt`?\n",
+        ),
+        (
+            "plan_edit",
+            json!({ "path": "notes.txt", "find": "one\n two\n", "replace": "" }),
+            "error: file_refused\n`notes.txt` was not changed: `find` does not occur in it. At line 1 it stands with other",
         ),
         (
             "plan_read",
@@ -488,7 +498,7 @@ fn mistakes_are_named() {
         (
             "plan_read",
             json!({ "path": "/etc/passwd" }),
-            "error: invalid_arguments\n`path`: is not below",
+            "error: invalid_arguments\n`/etc/passwd` lies outside of the workspace. ",
         ),
         (
             "job_status",

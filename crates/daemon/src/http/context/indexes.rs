@@ -8,9 +8,9 @@ use protocol::{
     ChangeContextIndex, ContextIndex, ContextIndexList, ContextIndexRemoved, ContextStrategyList,
 };
 
-use super::ask::directory_of;
 use super::problems;
 use crate::app::App;
+use crate::context::acts::directory_of;
 use crate::context::wire;
 use crate::http::body;
 use crate::http::problem::Problem;

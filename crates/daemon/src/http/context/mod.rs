@@ -4,7 +4,6 @@ mod ask;
 mod indexes;
 mod problems;
 
-pub(crate) use ask::ask;
 pub(crate) use indexes::{rebuild, remove};
 
 use super::routes::routes;

@@ -1,32 +1,61 @@
-//! Jobs are cancelled, done once more, and forgotten; and the daemon is told how many to run.
+//! Jobs are submitted, cancelled, done once more, and forgotten; and the daemon is told how many to run.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
-use http::StatusCode;
-use jobs::{GcPolicy, Requested};
+use http::{HeaderMap, StatusCode};
+use jobs::GcPolicy;
 use protocol::{
-    CancelJob, CollectJobs, JobCounts, JobId, JobSubmitted, JobsCollected, RetryJob, SetJobWorkers,
+    CancelJob, CollectJobs, JobCounts, JobId, JobSubmitted, JobsCollected, RetryJob, SetJobWorkers, SubmitJob,
 };
 
 use super::problems;
 use crate::app::App;
-use crate::http::actor::Actor;
 use crate::http::body;
-use crate::http::consent::{Peer, may_change_workspace};
+use crate::http::caller::Caller;
+use crate::http::consent::{ChangeUserFiles, may_change_workspace};
+use crate::http::idempotency::one_key;
 use crate::http::ids::Id;
 use crate::http::log_problem::{ReadLog, WriteLog};
+use crate::http::plans;
 use crate::http::problem::Problem;
-use crate::jobs::MOST_WORKERS;
-use crate::jobs::wire::{counts_to_wire, invalid, view};
+use crate::jobs::wire::{counts_to_wire, invalid};
+use crate::jobs::{MOST_WORKERS, acts};
 
-/// The longest reason for a cancellation. It stands in the job.
-const WHY_LIMIT_CHARACTERS: usize = 1000;
 /// For how long jobs that have ended are kept, unless the caller says so.
 const USUAL_AGE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+/// Submits a job. When the answer comes, it is on disk.
+///
+/// Nobody has to wait for it: it runs whether the caller stays or not. A second submission with the same idempotency
+/// key is the same job. With `open`, a plan is opened for it: after a crash both are there, or neither.
+#[utoipa::path(
+    post, path = "/v1/jobs", operation_id = "submit_job", tag = "jobs", request_body = SubmitJob,
+    params(("Idempotency-Key" = Option<String>, Header, description = "The same as `idempotency_key`.")),
+    responses(
+        (status = 200, description = "It was submitted before with the same idempotency key.", body = JobSubmitted),
+        (status = 201, description = "It is new.", body = JobSubmitted),
+        problems::Submit,
+        plans::problems::Open,
+        ChangeUserFiles,
+    ),
+)]
+pub(crate) async fn submit(
+    State(app): State<Arc<App>>,
+    headers: HeaderMap,
+    caller: Caller,
+    body::Json(mut request): body::Json<SubmitJob>,
+) -> Result<(StatusCode, Json<JobSubmitted>), Problem> {
+    request.idempotency_key = one_key(&headers, request.idempotency_key)?;
+    let submitted = acts::submit(&app, &caller, request).await?;
+    let status = match submitted.known {
+        true => StatusCode::OK,
+        false => StatusCode::CREATED,
+    };
+    Ok((status, Json(submitted)))
+}
 
 /// Asks for a job to be cancelled.
 ///
@@ -39,20 +68,10 @@ const USUAL_AGE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 pub(crate) async fn cancel(
     State(app): State<Arc<App>>,
     Id(id): Id<JobId>,
-    Actor(actor): Actor,
+    caller: Caller,
     body::OptionalJson(request): body::OptionalJson<CancelJob>,
 ) -> Result<Json<protocol::Job>, Problem> {
-    if request.why.chars().count() > WHY_LIMIT_CHARACTERS {
-        let why = format!("has more than {WHY_LIMIT_CHARACTERS} characters");
-        return Err(invalid("why", &why));
-    }
-    let requested = Requested {
-        by: actor,
-        why: request.why,
-    };
-    let job = app.jobs.cancel(id, requested).await?;
-    tracing::info!(job = %id, "a job is to be cancelled");
-    Ok(Json(view(&app.jobs, &app.durable.machines, &job).await?))
+    acts::cancel(&app, &caller, id, request).await.map(Json)
 }
 
 /// Submits a job that has ended once more, as a new one that names it in `retry_of`.
@@ -66,23 +85,20 @@ pub(crate) async fn cancel(
 pub(crate) async fn retry(
     State(app): State<Arc<App>>,
     Id(id): Id<JobId>,
-    Actor(actor): Actor,
-    peer: Peer,
+    caller: Caller,
     body::OptionalJson(request): body::OptionalJson<RetryJob>,
-) -> Result<Response, Problem> {
-    may_change_workspace(&app, peer).await?;
+) -> Result<(StatusCode, Json<JobSubmitted>), Problem> {
+    may_change_workspace(&app, caller.peer).await?;
     let retried = app
         .environments
-        .retry(&app.jobs, id, &actor, request.environment)
-        .await;
-    let job = retried?;
-    let job = view(&app.jobs, &app.durable.machines, &job).await?;
+        .retry(&app.jobs, id, &caller.actor, request.environment)
+        .await?;
     let submitted = JobSubmitted {
-        job,
+        job: acts::shown(&app, &retried).await?,
         known: false,
         plan: None,
     };
-    Ok((StatusCode::CREATED, Json(submitted)).into_response())
+    Ok((StatusCode::CREATED, Json(submitted)))
 }
 
 /// Forgets jobs that have ended, with their output. One that others wait for is kept.

@@ -17,13 +17,12 @@ use protocol::{
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{mpsc, watch};
 
-use super::look::find;
 use super::problems;
 use crate::app::App;
 use crate::http::ids::Id;
 use crate::http::problem::Problem;
 use crate::http::sse::take_place;
-use crate::jobs::{ClientInput, Input, Taken};
+use crate::jobs::{ClientInput, Input, Taken, acts};
 use crate::server::{Switch, Switched};
 
 /// Feeds a command that was submitted with `attach_stdin`.
@@ -48,7 +47,7 @@ pub(crate) async fn connect(
         let detail = format!("This path takes requests with `Upgrade: {INPUT_PROTOCOL}`.");
         return Err(Problem::new(ErrorCode::InvalidRequest, detail));
     }
-    let job = find(&app, id).await?;
+    let job = acts::find(&app, id).await?;
     if job.record.state.is_terminal() {
         return Err(ChangeError::Ended { job: Box::new(job) }.into());
     }

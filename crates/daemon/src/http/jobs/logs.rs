@@ -11,9 +11,9 @@ use jobs::FollowEnd;
 use protocol::{JobChannel, JobId};
 use serde::Deserialize;
 
-use super::look::find;
+use super::output::{FollowedOutput, OutputForm};
 use super::problems::{self, not_found};
-use super::said::{Following, Form, Kept};
+
 use crate::app::App;
 use crate::http::events::{bookmark, last_event_id, wants_stream};
 use crate::http::ids::Id;
@@ -21,6 +21,7 @@ use crate::http::pieces::body_of;
 use crate::http::problem::Problem;
 use crate::http::query::Query;
 use crate::http::sse::{OpenStream, stream_of, take_place};
+use crate::jobs::acts;
 
 /// The media type of one JSON object a line.
 const LINES: &str = "application/x-ndjson";
@@ -85,13 +86,14 @@ pub(crate) async fn logs(
             Err(FollowEnd::Log(error)) => return Err(Problem::from(error)),
         }
         let place = take_place(&app)?;
-        return Ok(stream_of(place, Following::new(app, id, tail, channel)));
+        return Ok(stream_of(place, FollowedOutput::new(app, id, tail, channel)));
     }
     let form = match channel {
-        None => Form::Lines(JobChannel::ALL.to_vec()),
-        Some(channel) => Form::Lines(vec![channel]),
+        None => OutputForm::Lines(JobChannel::ALL.to_vec()),
+        Some(channel) => OutputForm::Lines(vec![channel]),
     };
-    kept(&app, id, after.sequence, form, LINES).await
+    let output = acts::output(&app, id, after.sequence, form).await?;
+    Ok(([(CONTENT_TYPE, LINES)], body_of(output)).into_response())
 }
 
 /// What may be asked of the output.
@@ -116,23 +118,9 @@ pub(crate) async fn output(
     Query(parameters): Query<OutputParameters>,
 ) -> Result<Response, Problem> {
     let form = match parameters.channel {
-        None => Form::Bytes(vec![JobChannel::Stdout, JobChannel::Stderr]),
-        Some(channel) => Form::Bytes(vec![channel]),
+        None => OutputForm::Bytes(vec![JobChannel::Stdout, JobChannel::Stderr]),
+        Some(channel) => OutputForm::Bytes(vec![channel]),
     };
-    kept(&app, id, Sequence::from_u64(0), form, BYTES).await
-}
-
-/// What there is now, piece by piece.
-async fn kept(
-    app: &App,
-    id: JobId,
-    after: Sequence,
-    form: Form,
-    media_type: &'static str,
-) -> Result<Response, Problem> {
-    find(app, id).await?;
-    let summary = app.jobs.output_summary(id).await?;
-    let tail = app.jobs.follow(id, after, &app.life.scope());
-    let kept = Kept::new(tail, (after, summary.last_sequence), form);
-    Ok(([(CONTENT_TYPE, media_type)], body_of(kept)).into_response())
+    let output = acts::output(&app, id, Sequence::START, form).await?;
+    Ok(([(CONTENT_TYPE, BYTES)], body_of(output)).into_response())
 }

@@ -7,11 +7,10 @@ use axum::extract::State;
 use axum::response::Response;
 use eventlog::Sequence;
 use jobs::ListQuery;
-use kernel::Deadline;
 use protocol::{ErrorCode, JobHistory, JobId, JobList, JobState};
 use serde::Deserialize;
 
-use super::problems::{self, not_followed, not_found};
+use super::problems;
 use crate::app::App;
 use crate::http::ids::Id;
 use crate::http::lists::{self, NEWEST};
@@ -19,7 +18,8 @@ use crate::http::log_problem::ReadLog;
 use crate::http::problem::Problem;
 use crate::http::query::{Query, checked_limit, checked_wait};
 use crate::http::sse::OpenStream;
-use crate::jobs::wire::{self, moments_to_wire, view};
+use crate::jobs::acts;
+use crate::jobs::wire::{self, moments_to_wire};
 
 /// How many jobs are in a page, unless the caller says so.
 const USUAL_LIMIT: u32 = 50;
@@ -56,7 +56,7 @@ pub(crate) async fn list(
         before: parameters.before.as_deref().map(before_of).transpose()?,
         limit: checked_limit(parameters.limit, USUAL_LIMIT, MOST)?,
     };
-    Ok(Json(wire::list(&app.jobs, &app.durable.machines, query).await?))
+    acts::list(&app, query).await.map(Json)
 }
 
 /// The newest jobs now, and again after each change.
@@ -103,15 +103,8 @@ pub(crate) async fn show(
     Id(id): Id<JobId>,
     Query(parameters): Query<ShowParameters>,
 ) -> Result<Json<protocol::Job>, Problem> {
-    let job = match checked_wait(parameters.wait_ms)? {
-        None => find(&app, id).await?,
-        Some(wait) => {
-            let deadline = Deadline::after(&app.clock, wait);
-            let ended = app.jobs.wait(id, &deadline, &app.life.scope()).await;
-            ended.map_err(|end| not_followed(id, end))?
-        }
-    };
-    Ok(Json(view(&app.jobs, &app.durable.machines, &job).await?))
+    let wait = checked_wait(parameters.wait_ms)?;
+    acts::show(&app, id, wait).await.map(Json)
 }
 
 /// What has happened to a job, oldest first.
@@ -123,18 +116,12 @@ pub(crate) async fn history(
     State(app): State<Arc<App>>,
     Id(id): Id<JobId>,
 ) -> Result<Json<JobHistory>, Problem> {
-    let job = find(&app, id).await?;
+    let job = acts::find(&app, id).await?;
     let moments = app.jobs.timeline(id, Sequence::from_u64(0)).await;
     let moments = moments?;
     Ok(Json(JobHistory {
         moments: moments_to_wire(&job, &moments),
     }))
-}
-
-/// The job of an id.
-pub(super) async fn find(app: &App, id: JobId) -> Result<jobs::Job, Problem> {
-    let found = app.jobs.get(id).await?;
-    found.ok_or_else(|| not_found(id))
 }
 
 fn before_of(text: &str) -> Result<JobId, Problem> {

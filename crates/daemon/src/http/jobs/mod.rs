@@ -4,14 +4,13 @@ mod change;
 mod input;
 mod logs;
 mod look;
-pub(in crate::http) mod problems;
-mod said;
-mod submit;
+pub(crate) mod output;
+pub(crate) mod problems;
 
 use super::routes::routes;
 
 routes! {
-    "/v1/jobs" => get look::list, post submit::submit;
+    "/v1/jobs" => get look::list, post change::submit;
     "/v1/jobs/events" => get look::follow;
     "/v1/jobs/gc" => post change::collect;
     "/v1/jobs/workers" => put change::set_workers;

@@ -23,7 +23,7 @@ pub(super) fn no_job(detail: impl Into<String>) -> Problem {
     Problem::new(ErrorCode::JobNotFound, detail)
 }
 
-pub(super) fn not_found(id: JobId) -> Problem {
+pub(crate) fn not_found(id: JobId) -> Problem {
     no_job(format!("There is no job {id}."))
 }
 
@@ -65,7 +65,7 @@ impl From<ChangeError> for Problem {
 }
 
 /// Waiting for a job failed.
-pub(super) fn not_followed(id: JobId, end: FollowEnd) -> Problem {
+pub(crate) fn not_followed(id: JobId, end: FollowEnd) -> Problem {
     match end {
         FollowEnd::NotFound => not_found(id),
         FollowEnd::Cancelled(cause) => Problem::new(

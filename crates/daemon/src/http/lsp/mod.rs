@@ -6,6 +6,8 @@ pub(crate) mod servers;
 
 pub(super) use events::Servers;
 
+use protocol::CodeVerb;
+
 use super::routes::routes;
 
 routes! {
@@ -26,7 +28,6 @@ routes! {
 
 /// Whether a POST to this route is a question to a server, of which agents ask thousands.
 pub(super) fn is_question(route: &str) -> bool {
-    let rest = route.strip_prefix("/v1/lsp/").unwrap_or("/");
-    let verb = !rest.contains('/') && !matches!(rest, "servers" | "stop");
-    verb || rest == "servers/{id}/request"
+    let rest = route.strip_prefix("/v1/lsp/").unwrap_or_default();
+    CodeVerb::named(rest).is_some() || rest == "servers/{id}/request"
 }

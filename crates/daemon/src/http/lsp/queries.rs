@@ -7,10 +7,9 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use lsp::Answered;
 use protocol::{
-    CallsAnswer, CodeActionsAnswer, CodeQuery, CompletionsAnswer, DiagnosticsAnswer, EditAnswer, HoverAnswer,
-    LocationsAnswer, RawAnswer, RawRequest, SignatureAnswer, SymbolsAnswer,
+    CallsAnswer, CodeActionsAnswer, CodeAnswer, CodeQuery, CodeVerb, CompletionsAnswer, DiagnosticsAnswer,
+    EditAnswer, HoverAnswer, LocationsAnswer, RawAnswer, RawRequest, SignatureAnswer, SymbolsAnswer,
 };
 
 use super::servers::ServerId;
@@ -18,27 +17,23 @@ use crate::app::App;
 use crate::http::body;
 use crate::http::problem::Problem;
 use crate::http::routes::routes;
-use crate::language_servers::{self as answers, Verb, problems};
-use crate::metrics::QueryLabels;
+use crate::language_servers::{self, problems};
 
-/// Declares one handler for each question, with its path and what it takes, and routes to all of them.
+/// Declares the route and the handler of each question.
 macro_rules! questions {
-    ($(
-        $(#[$doc:meta])*
-        $name:ident = $verb:ident, $path:literal as $id:literal, takes $takes:literal, $convert:ident -> $answer:ident;
-    )*) => {
+    ($($name:ident = $verb:ident, $path:literal as $id:literal -> $answer:ident;)*) => {
         routes! {
             "/v1/lsp/servers/{id}/request" => post request;
             $($path => post $name;)*
         }
 
         $(
-            $(#[$doc])*
             #[utoipa::path(
                 post, path = $path, operation_id = $id, tag = "lsp",
+                summary = CodeVerb::$verb.description(),
                 request_body(
                     content = CodeQuery,
-                    description = concat!("Takes ", $takes, " and what all questions take.")
+                    description = taken(CodeVerb::$verb)
                 ),
                 responses(
                     (status = 200, description = "The answer, which may be that there is nothing.", body = $answer),
@@ -48,69 +43,34 @@ macro_rules! questions {
             async fn $name(
                 State(app): State<Arc<App>>,
                 body::Json(query): body::Json<CodeQuery>,
-            ) -> Result<Json<$answer>, Problem> {
-                let answered = ask(&app, Verb::$verb, stringify!($name), query).await?;
-                Ok(Json(answers::$convert(answered)))
+            ) -> Result<Json<CodeAnswer>, Problem> {
+                language_servers::ask(&app, CodeVerb::$verb, query).await.map(Json)
             }
         )*
     };
 }
 
 questions! {
-    /// What is wrong with a file, as it is on disk now. All servers of its language are asked.
-    diagnostics = Diagnostics, "/v1/lsp/diagnostics" as "diagnostics",
-        takes "`path`", diagnostics -> DiagnosticsAnswer;
-    /// What stands at a place.
-    hover = Hover, "/v1/lsp/hover" as "hover",
-        takes "`path`, `line`, `column`", hover -> HoverAnswer;
-    /// What could stand at a place.
-    completions = Completions, "/v1/lsp/completions" as "completions",
-        takes "`path`, `line`, `column`", completions -> CompletionsAnswer;
-    /// Where a thing is defined.
-    definition = Definition, "/v1/lsp/definition" as "definition",
-        takes "`path`, `line`, `column`", locations -> LocationsAnswer;
-    /// Where a thing is declared.
-    declaration = Declaration, "/v1/lsp/declaration" as "declaration",
-        takes "`path`, `line`, `column`", locations -> LocationsAnswer;
-    /// Where the type of a thing is defined.
-    type_definition = TypeDefinition, "/v1/lsp/type-definition" as "type_definition",
-        takes "`path`, `line`, `column`", locations -> LocationsAnswer;
-    /// What implements a thing.
-    implementation = Implementation, "/v1/lsp/implementation" as "implementation",
-        takes "`path`, `line`, `column`", locations -> LocationsAnswer;
-    /// Where a thing is used.
-    references = References, "/v1/lsp/references" as "references",
-        takes "`path`, `line`, `column`, `without_declaration`", locations -> LocationsAnswer;
-    /// What would have to be edited for another name. Nothing is changed.
-    rename = Rename, "/v1/lsp/rename" as "rename",
-        takes "`path`, `line`, `column`, `new_name`", edit -> EditAnswer;
-    /// What the servers could do about a piece of code. Nothing is changed.
-    code_actions = CodeActions, "/v1/lsp/code-actions" as "code_actions",
-        takes "`path`, `line`, `column`, `end_line`, `end_column`, `kinds`", code_actions -> CodeActionsAnswer;
-    /// What would have to be edited for a well-formatted file, or a part of it. Nothing is changed.
-    format = Format, "/v1/lsp/format" as "format",
-        takes "`path`; for a part `line`, `column`, `end_line`, `end_column`", edit -> EditAnswer;
-    /// What can be passed to the call around a place.
-    signature = Signature, "/v1/lsp/signature" as "signature",
-        takes "`path`, `line`, `column`", signatures -> SignatureAnswer;
-    /// What a file defines.
-    symbols = Symbols, "/v1/lsp/symbols" as "document_symbols",
-        takes "`path`", symbols -> SymbolsAnswer;
-    /// What in the workspace has such a name.
-    workspace_symbols = WorkspaceSymbols, "/v1/lsp/workspace-symbols" as "workspace_symbols",
-        takes "`path` (a file or a directory), `query`", symbols -> SymbolsAnswer;
-    /// Who calls a thing, or whom it calls.
-    calls = Calls, "/v1/lsp/calls" as "calls",
-        takes "`path`, `line`, `column`, `direction`", calls -> CallsAnswer;
+    diagnostics = Diagnostics, "/v1/lsp/diagnostics" as "diagnostics" -> DiagnosticsAnswer;
+    hover = Hover, "/v1/lsp/hover" as "hover" -> HoverAnswer;
+    completions = Completions, "/v1/lsp/completions" as "completions" -> CompletionsAnswer;
+    definition = Definition, "/v1/lsp/definition" as "definition" -> LocationsAnswer;
+    declaration = Declaration, "/v1/lsp/declaration" as "declaration" -> LocationsAnswer;
+    type_definition = TypeDefinition, "/v1/lsp/type-definition" as "type_definition" -> LocationsAnswer;
+    implementation = Implementation, "/v1/lsp/implementation" as "implementation" -> LocationsAnswer;
+    references = References, "/v1/lsp/references" as "references" -> LocationsAnswer;
+    rename = Rename, "/v1/lsp/rename" as "rename" -> EditAnswer;
+    code_actions = CodeActions, "/v1/lsp/code-actions" as "code_actions" -> CodeActionsAnswer;
+    format = Format, "/v1/lsp/format" as "format" -> EditAnswer;
+    signature = Signature, "/v1/lsp/signature" as "signature" -> SignatureAnswer;
+    symbols = Symbols, "/v1/lsp/symbols" as "document_symbols" -> SymbolsAnswer;
+    workspace_symbols = WorkspaceSymbols, "/v1/lsp/workspace-symbols" as "workspace_symbols" -> SymbolsAnswer;
+    calls = Calls, "/v1/lsp/calls" as "calls" -> CallsAnswer;
 }
 
-async fn ask(app: &App, verb: Verb, name: &'static str, query: CodeQuery) -> Result<Answered, Problem> {
-    let asked_at = app.clock.now();
-    let answered = app.language_servers.ask(verb, query, &app.life.scope()).await?;
-    let elapsed = app.clock.now().saturating_duration_since(asked_at);
-    app.metrics
-        .query_answered(QueryLabels::new(name, &answered), elapsed);
-    Ok(answered)
+fn taken(verb: CodeVerb) -> String {
+    let members: Vec<String> = verb.takes().iter().map(|name| format!("`{name}`")).collect();
+    format!("Takes {}, and what all questions take.", members.join(", "))
 }
 
 /// Sends a request of the protocol itself, for what has no path of its own.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use axum::response::Response;
-use plans::{Plan, PlanError, PlanQuery, RelPath};
+use plans::PlanQuery;
 use protocol::{ErrorCode, PlanFile, PlanId, PlanList, PlanState, StrategyList};
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
@@ -19,7 +19,7 @@ use crate::http::lists::{self, NEWEST};
 use crate::http::problem::Problem;
 use crate::http::query::{Query, checked_limit};
 use crate::http::sse::OpenStream;
-use crate::plans::wire;
+use crate::plans::{acts, wire};
 
 /// How many plans are in a page, unless the caller says so.
 const USUAL_LIMIT: u32 = 50;
@@ -59,23 +59,15 @@ pub(crate) async fn list(
     State(app): State<Arc<App>>,
     Query(parameters): Query<ListParameters>,
 ) -> Result<Json<PlanList>, Problem> {
-    let mut query = PlanQuery {
+    let query = PlanQuery {
         workspace: queried_id("workspace", parameters.workspace.as_deref())?,
         parent: queried_id("parent", parameters.parent.as_deref())?,
         states: states_of(parameters.state.as_deref())?,
         before: queried_id("before", parameters.before.as_deref())?,
         limit: checked_limit(parameters.limit, USUAL_LIMIT, MOST)?,
     };
-    if let Some(directory) = parameters.directory {
-        let found = wire::workspace_of(&app.plans, &absolute(directory)?).await?;
-        let found = found.map(|workspace| workspace.id);
-        match (found, query.workspace) {
-            (Some(found), None) => query.workspace = Some(found),
-            (Some(found), Some(wanted)) if found == wanted => {}
-            _ => return Ok(Json(nothing())),
-        }
-    }
-    Ok(Json(wire::list(&app.plans, &app.durable.machines, query).await?))
+    let directory = parameters.directory.map(absolute).transpose()?;
+    acts::list(&app, query, directory.as_deref()).await.map(Json)
 }
 
 /// The newest plans now, and again after each change.
@@ -118,13 +110,7 @@ pub(crate) async fn show(
     State(app): State<Arc<App>>,
     Id(id): Id<PlanId>,
 ) -> Result<Json<protocol::Plan>, Problem> {
-    let plan = app.plans.get(id).await?;
-    shown(&app, &plan).await
-}
-
-/// A plan as an answer.
-pub(super) async fn shown(app: &App, plan: &Plan) -> Result<Json<protocol::Plan>, Problem> {
-    Ok(Json(wire::show(&app.plans, &app.durable.machines, plan).await?))
+    acts::show(&app, id).await.map(Json)
 }
 
 /// What may be asked of a file.
@@ -147,29 +133,8 @@ pub(crate) async fn file(
     Id(id): Id<PlanId>,
     Query(parameters): Query<FileParameters>,
 ) -> Result<Json<PlanFile>, Problem> {
-    read_file(&app, id, &parameters.path.unwrap_or_default())
-        .await
-        .map(Json)
-}
-
-/// What is at a path of a plan's sandbox; nothing is its root.
-pub(crate) async fn read_file(app: &App, id: PlanId, text: &str) -> Result<PlanFile, Problem> {
-    let path: Option<RelPath> = match text {
-        "" => None,
-        text => Some(
-            text.parse()
-                .map_err(|bad| Problem::from(PlanError::BadPath(bad)).in_field("path"))?,
-        ),
-    };
-    let found = app.plans.read_file(id, path).await?;
-    Ok(wire::file_to_wire(text, found))
-}
-
-fn nothing() -> PlanList {
-    PlanList {
-        plans: Vec::new(),
-        next_before: None,
-    }
+    let path = parameters.path.unwrap_or_default();
+    acts::read_file(&app, id, &path).await.map(Json)
 }
 
 fn absolute(directory: String) -> Result<PathBuf, Problem> {

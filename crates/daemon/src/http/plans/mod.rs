@@ -1,34 +1,27 @@
 //! Plans over HTTP: opened, worked in, looked at, followed, checked, applied, taken back, and given up.
 
-mod acts;
 mod change;
-mod check;
 mod history;
 mod look;
-mod open;
 pub(in crate::http) mod problems;
 mod show_diff;
 mod work;
 
-pub(crate) use look::read_file as read_plan_file;
-pub(super) use open::checked_checks;
-pub(crate) use open::to_new_plan;
-
 use super::routes::routes;
 
 routes! {
-    "/v1/plans" => get look::list, post open::open;
+    "/v1/plans" => get look::list, post change::open;
     "/v1/plans/strategies" => get look::strategies;
     "/v1/plans/events" => get look::follow;
-    "/v1/plans/apply" => post acts::apply;
-    "/v1/plans/gc" => post acts::collect;
+    "/v1/plans/apply" => post change::apply;
+    "/v1/plans/gc" => post change::collect;
     "/v1/plans/{id}" => get look::show;
     "/v1/plans/{id}/seal" => post change::seal;
     "/v1/plans/{id}/discard" => post change::discard;
     "/v1/plans/{id}/forget" => post change::forget;
-    "/v1/plans/{id}/refresh" => post acts::refresh;
-    "/v1/plans/{id}/undo" => post acts::undo;
-    "/v1/plans/{id}/check" => post check::check;
+    "/v1/plans/{id}/refresh" => post change::refresh;
+    "/v1/plans/{id}/undo" => post change::undo;
+    "/v1/plans/{id}/check" => post change::check;
     "/v1/plans/{id}/diff" => get show_diff::diff;
     "/v1/plans/{id}/file" => get look::file;
     "/v1/plans/{id}/changes" => post work::change_files;

@@ -8,6 +8,7 @@ use crate::http::consent::ChangeUserFiles;
 use crate::http::log_problem::{ReadLog, WriteLog, unreadable};
 use crate::http::problem::{Problem, Subject, sentence};
 use crate::http::refusals::families;
+use crate::plans::CheckError;
 use crate::plans::wire::checks_text;
 
 families! {
@@ -129,7 +130,18 @@ fn without_plan(error: PlanError) -> Problem {
     Problem::new(code, detail)
 }
 
-pub(super) fn shutting_down() -> Problem {
+impl From<CheckError> for Problem {
+    fn from(error: CheckError) -> Self {
+        match error {
+            CheckError::Plan(error) => error.into(),
+            CheckError::Submit(error) => error.into(),
+            CheckError::Encode(error) => Self::internal(error),
+            CheckError::Closing => shutting_down(),
+        }
+    }
+}
+
+fn shutting_down() -> Problem {
     Problem::new(
         ErrorCode::ShuttingDown,
         "The daemon takes no more changes of plans.",

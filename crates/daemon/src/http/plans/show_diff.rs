@@ -15,7 +15,7 @@ use crate::app::App;
 use crate::http::ids::{Id, id_of};
 use crate::http::problem::Problem;
 use crate::http::query::Query;
-use crate::plans::{Shown, diff as diff_of, patch};
+use crate::plans::acts;
 
 /// The media type of a patch.
 const PATCH: &str = "text/x-diff";
@@ -58,21 +58,11 @@ pub(crate) async fn diff(
     Query(parameters): Query<DiffParameters>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let shown = Shown {
-        plan,
-        changeset: parameters.changeset.as_deref().map(id_of).transpose()?,
-    };
-    let format = parameters.format.unwrap_or_else(|| accepted(&headers));
-    let answer = match format {
-        Format::Json => diff_of(&app.plans, shown)
-            .await
-            .map(|diff| Json(diff).into_response()),
-        Format::Patch => patch(&app.plans, shown)
-            .await
-            .map(|patch| ([(CONTENT_TYPE, PATCH)], patch).into_response()),
-    };
-    let answer = answer?;
-    Ok(answer)
+    let changeset = parameters.changeset.as_deref().map(id_of).transpose()?;
+    Ok(match parameters.format.unwrap_or_else(|| accepted(&headers)) {
+        Format::Json => Json(acts::diff(&app, plan, changeset).await?).into_response(),
+        Format::Patch => ([(CONTENT_TYPE, PATCH)], acts::patch(&app, plan, changeset).await?).into_response(),
+    })
 }
 
 fn accepted(headers: &HeaderMap) -> Format {

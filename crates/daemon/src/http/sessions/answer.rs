@@ -8,8 +8,8 @@ use protocol::{AnswerPermission, PermissionAnswered, PermissionId, SessionId};
 
 use super::problems;
 use crate::app::App;
-use crate::http::actor::Actor;
 use crate::http::body;
+use crate::http::caller::Caller;
 use crate::http::ids::Ids;
 use crate::http::problem::Problem;
 
@@ -25,12 +25,12 @@ use crate::http::problem::Problem;
 pub(crate) async fn answer(
     State(app): State<Arc<App>>,
     Ids(session, permission): Ids<SessionId, PermissionId>,
-    Actor(actor): Actor,
+    caller: Caller,
     body::Json(request): body::Json<AnswerPermission>,
 ) -> Result<Json<PermissionAnswered>, Problem> {
     let (answer, by) = app
         .sessions
-        .answer(session, permission, request.answer, actor.into())
+        .answer(session, permission, request.answer, caller.by())
         .await?;
     Ok(Json(PermissionAnswered {
         permission: permission.to_string(),

@@ -13,8 +13,8 @@ use sessions::{Session, SessionError};
 use super::look::shown;
 use super::problems;
 use crate::app::App;
-use crate::http::actor::Actor;
 use crate::http::body;
+use crate::http::caller::Caller;
 use crate::http::ids::{Id, id_in};
 use crate::http::problem::Problem;
 use crate::http::query::{Query, checked_wait};
@@ -49,13 +49,13 @@ pub(crate) async fn cancel(
     State(app): State<Arc<App>>,
     Id(id): Id<SessionId>,
     Query(parameters): Query<CancelParameters>,
-    Actor(actor): Actor,
+    caller: Caller,
     body::OptionalJson(request): body::OptionalJson<CancelTurn>,
 ) -> Result<Json<protocol::Session>, Problem> {
     let turn = request.turn.as_deref().map(|id| id_in("turn", id)).transpose()?;
     let wait = checked_wait(parameters.wait_ms)?.unwrap_or(USUAL_WAIT);
     let why = request.why.unwrap_or_default();
-    let session = app.sessions.cancel_turn(id, turn, actor.into(), why).await?;
+    let session = app.sessions.cancel_turn(id, turn, caller.by(), why).await?;
     let session = see_the_end(&app, session, turn, wait).await?;
     Ok(shown(&app, &session))
 }

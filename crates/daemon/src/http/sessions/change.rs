@@ -10,8 +10,8 @@ use protocol::{AgentChoice, ArchiveSession, ForkSession, RenameSession, SessionI
 use super::look::shown;
 use super::problems;
 use crate::app::App;
-use crate::http::actor::Actor;
 use crate::http::body;
+use crate::http::caller::Caller;
 use crate::http::ids::{Id, id_in};
 use crate::http::problem::Problem;
 use crate::jobs::wire::invalid;
@@ -25,14 +25,14 @@ use crate::jobs::wire::invalid;
 pub(crate) async fn fork(
     State(app): State<Arc<App>>,
     Id(id): Id<SessionId>,
-    Actor(actor): Actor,
+    caller: Caller,
     body::OptionalJson(request): body::OptionalJson<ForkSession>,
 ) -> Result<(StatusCode, Json<protocol::Session>), Problem> {
     if request.session.is_some_and(|session| session != id.to_string()) {
         return Err(invalid("session", "is not the one that is forked"));
     }
     let turn = request.turn.as_deref().map(|id| id_in("turn", id)).transpose()?;
-    let forked = app.sessions.fork(id, turn, actor.into()).await?;
+    let forked = app.sessions.fork(id, turn, caller.by()).await?;
     Ok((StatusCode::CREATED, shown(&app, &forked)))
 }
 
@@ -45,10 +45,10 @@ pub(crate) async fn fork(
 pub(crate) async fn rename(
     State(app): State<Arc<App>>,
     Id(id): Id<SessionId>,
-    Actor(actor): Actor,
+    caller: Caller,
     body::Json(request): body::Json<RenameSession>,
 ) -> Result<Json<protocol::Session>, Problem> {
-    let session = app.sessions.rename(id, request.title, actor.into()).await?;
+    let session = app.sessions.rename(id, request.title, caller.by()).await?;
     Ok(shown(&app, &session))
 }
 
@@ -61,10 +61,10 @@ pub(crate) async fn rename(
 pub(crate) async fn set_agent(
     State(app): State<Arc<App>>,
     Id(id): Id<SessionId>,
-    Actor(actor): Actor,
+    caller: Caller,
     body::Json(request): body::Json<AgentChoice>,
 ) -> Result<Json<protocol::Session>, Problem> {
-    let session = app.sessions.set_agent(id, request, actor.into()).await?;
+    let session = app.sessions.set_agent(id, request, caller.by()).await?;
     Ok(shown(&app, &session))
 }
 
@@ -77,10 +77,10 @@ pub(crate) async fn set_agent(
 pub(crate) async fn archive(
     State(app): State<Arc<App>>,
     Id(id): Id<SessionId>,
-    Actor(actor): Actor,
+    caller: Caller,
     body::Json(request): body::Json<ArchiveSession>,
 ) -> Result<Json<protocol::Session>, Problem> {
-    let session = app.sessions.archive(id, request.archived, actor.into()).await?;
+    let session = app.sessions.archive(id, request.archived, caller.by()).await?;
     Ok(shown(&app, &session))
 }
 
@@ -92,9 +92,9 @@ pub(crate) async fn archive(
 pub(crate) async fn move_here(
     State(app): State<Arc<App>>,
     Id(id): Id<SessionId>,
-    Actor(actor): Actor,
+    caller: Caller,
 ) -> Result<Json<protocol::Session>, Problem> {
-    let session = app.sessions.move_here(id, actor.into()).await?;
+    let session = app.sessions.move_here(id, caller.by()).await?;
     Ok(shown(&app, &session))
 }
 
@@ -106,8 +106,8 @@ pub(crate) async fn move_here(
 pub(crate) async fn remove(
     State(app): State<Arc<App>>,
     Id(id): Id<SessionId>,
-    Actor(actor): Actor,
+    caller: Caller,
 ) -> Result<StatusCode, Problem> {
-    app.sessions.remove(id, actor.into()).await?;
+    app.sessions.remove(id, caller.by()).await?;
     Ok(StatusCode::NO_CONTENT)
 }

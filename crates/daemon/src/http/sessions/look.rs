@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use axum::response::Response;
-use protocol::{SessionId, SessionList};
+use protocol::{AgentList, SessionId, SessionList};
 use serde::Deserialize;
 use sessions::{Session, SessionQuery};
 
@@ -68,6 +68,15 @@ pub(crate) async fn list(
     };
     let list = wire::list(&app.sessions, &app.durable.machines, query).await?;
     Ok(Json(list))
+}
+
+/// The agents, by name, and what is missing of those that cannot be asked.
+#[utoipa::path(
+    get, path = "/v1/agents", operation_id = "list_agents", tag = "sessions",
+    responses((status = 200, description = "The agents.", body = AgentList)),
+)]
+pub(crate) async fn agents(State(app): State<Arc<App>>) -> Json<AgentList> {
+    Json(wire::agents_to_wire(&app.sessions))
 }
 
 /// The newest sessions now, and again after each change.

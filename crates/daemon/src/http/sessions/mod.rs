@@ -1,6 +1,5 @@
 //! Sessions over HTTP: opened, prompted, looked at, followed, answered, stopped, forked, and put away.
 
-mod agents;
 mod answer;
 mod cancel;
 mod change;
@@ -17,7 +16,7 @@ mod turns;
 use super::routes::routes;
 
 routes! {
-    "/v1/agents" => get agents::list;
+    "/v1/agents" => get look::agents;
     "/v1/sessions" => get look::list, post open::open;
     "/v1/sessions/events" => get look::follow;
     "/v1/sessions/{id}" => get look::show, delete change::remove;

@@ -12,8 +12,8 @@ use sessions::NewSession;
 use super::look::shown;
 use super::problems;
 use crate::app::App;
-use crate::http::actor::Actor;
 use crate::http::body;
+use crate::http::caller::Caller;
 use crate::http::ids::id_in;
 use crate::http::problem::Problem;
 use crate::jobs::wire::invalid;
@@ -32,7 +32,7 @@ const RULES_LIMIT_BYTES: usize = 128 * 1024;
 )]
 pub(crate) async fn open(
     State(app): State<Arc<App>>,
-    Actor(actor): Actor,
+    caller: Caller,
     body::Json(request): body::Json<OpenSession>,
 ) -> Result<(StatusCode, Json<protocol::Session>), Problem> {
     let new = NewSession {
@@ -48,7 +48,7 @@ pub(crate) async fn open(
             .as_deref()
             .map(|plan| id_in("plan", plan))
             .transpose()?,
-        by: actor.into(),
+        by: caller.by(),
     };
     let session = app.sessions.create(new).await?;
     Ok((StatusCode::CREATED, shown(&app, &session)))

@@ -11,9 +11,9 @@ use sessions::{NewTurn, Prompt, RunOn, Started};
 
 use super::problems;
 use crate::app::App;
-use crate::http::actor::Actor;
 use crate::http::body;
-use crate::http::consent::{ChangeUserFiles, Peer, may_change_workspace};
+use crate::http::caller::Caller;
+use crate::http::consent::{ChangeUserFiles, may_change_workspace};
 use crate::http::idempotency::one_key;
 use crate::http::ids::Id;
 use crate::http::problem::Problem;
@@ -41,8 +41,7 @@ pub(crate) async fn start(
     State(app): State<Arc<App>>,
     Id(id): Id<SessionId>,
     headers: HeaderMap,
-    Actor(actor): Actor,
-    peer: Peer,
+    caller: Caller,
     body::Json(request): body::Json<StartTurn>,
 ) -> Result<Response, Problem> {
     let finish = request.finish;
@@ -51,7 +50,7 @@ pub(crate) async fn start(
         .is_some_and(|finish| finish.then == FinishThen::Apply)
     {
         // What is applied at its end reaches the user's files.
-        may_change_workspace(&app, peer).await?;
+        may_change_workspace(&app, caller.peer).await?;
     }
     let new = NewTurn {
         finish,
@@ -67,7 +66,7 @@ pub(crate) async fn start(
             true => RunOn::Here,
             false => RunOn::ItsMachine,
         },
-        by: actor.into(),
+        by: caller.by(),
     };
     let accepted = app.sessions.start_turn(id, new).await?;
     let status = match accepted.started {

@@ -9,8 +9,8 @@ use protocol::{EditQueued, SessionId, TurnId, TurnList};
 use super::look::shown;
 use super::problems;
 use crate::app::App;
-use crate::http::actor::Actor;
 use crate::http::body;
+use crate::http::caller::Caller;
 use crate::http::ids::{Id, Ids};
 use crate::http::problem::Problem;
 use crate::sessions::{edit_queued, wire};
@@ -40,10 +40,10 @@ pub(crate) async fn list(
 pub(crate) async fn edit(
     State(app): State<Arc<App>>,
     Ids(session, turn): Ids<SessionId, TurnId>,
-    Actor(actor): Actor,
+    caller: Caller,
     body::Json(request): body::Json<EditQueued>,
 ) -> Result<Json<protocol::Turn>, Problem> {
-    let turn = edit_queued(&app, session, turn, request, actor.into()).await?;
+    let turn = edit_queued(&app, session, turn, request, caller.by()).await?;
     Ok(Json(wire::turn_to_wire(&turn)))
 }
 
@@ -55,8 +55,8 @@ pub(crate) async fn edit(
 pub(crate) async fn remove(
     State(app): State<Arc<App>>,
     Ids(session, turn): Ids<SessionId, TurnId>,
-    Actor(actor): Actor,
+    caller: Caller,
 ) -> Result<Json<protocol::Session>, Problem> {
-    let session = app.sessions.remove_queued(session, turn, actor.into()).await?;
+    let session = app.sessions.remove_queued(session, turn, caller.by()).await?;
     Ok(shown(&app, &session))
 }

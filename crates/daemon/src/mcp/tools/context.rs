@@ -1,55 +1,52 @@
-//! The pieces of code that belong to a question.
+//! The code that is relevant to a question.
+//!
+//! The tool of sessions asks the same service by its port (`context::finder`), since it must keep to the rules of a session about
+//! what may be read, and has a budget of its own.
 
-use protocol::{ContextAnswer, ContextOutcome, ContextQuestion, ContextStrategyState};
+use protocol::{ContextOutcome, ContextQuestion, ContextStrategyState};
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use sessions::tools::{Takes, optional, required};
 
-use super::entry::{
-    Answer, Entry, Interruption, Nature, directory_member, number, object, plan_member, reads, text, texts,
-};
-use crate::mcp::call::{Call, Reply, arguments};
-use crate::mcp::current::{own_plan, plan_of};
+use super::entry::{Answer, Effect, Entry, directory, plan, tool};
+use crate::context::acts;
+use crate::mcp::call::{Call, Reply};
 use crate::mcp::error::ToolError;
-use crate::mcp::place::{directory_of, path_in_plan};
+use crate::mcp::working_plan::{own_plan, plan_of};
 
-/// How many tokens an answer has if nobody says: what fits into the largest text of an answer.
+/// How many tokens an answer has by default: what fits into the largest text of an answer.
 const USUAL_TOKENS: u64 = 6_000;
 /// The most tokens that can be asked for. A token has about four bytes, and a text has a limit.
 const MOST_TOKENS: u64 = 8_000;
 
-pub(super) const TOOLS: &[Entry] = &[Entry {
-    name: "context",
-    title: "Find code for a question",
-    description: "Finds the pieces of the code base that belong to a question, in words or names, within a number of tokens. \
-        Use it first when you do not know where something is; it sees your plan's changes. \
-        Example: {\"query\": \"where is the retry policy decided\"}",
-    schema,
-    nature: Nature::Reads,
-    interruption: Interruption::Dropped,
-    run: |call, given| Box::pin(context(call, given)),
-    read: reads::<Arguments>,
-}];
-
-fn schema() -> Value {
-    object(
-        &[(
-            "query",
-            text("The question: words, names, a sentence. May be empty if there is a file in focus."),
-        )],
-        &[
-            ("focus", texts("Files that the question is about.")),
-            (
-                "budget_tokens",
-                number(
-                    1,
-                    MOST_TOKENS,
-                    "How many tokens the answer may have; 6000 if left out.",
-                ),
+pub(super) fn tools() -> Vec<Entry> {
+    let budget = Takes::Capped {
+        least: 1,
+        most: MOST_TOKENS,
+    };
+    vec![tool(
+        "context",
+        "Find code for a question",
+        "Finds the code that is relevant to a question, in words or names, within a token budget. Use it first when you don't \
+         know where something is; it sees your plan's changes. \
+         Example: {\"query\": \"where is the retry policy decided\"}",
+        vec![
+            required(
+                "query",
+                Takes::Text,
+                "The question: words, names, a sentence. May be empty if `focus` names a file.",
             ),
-            plan_member(),
-            directory_member(),
+            optional("focus", Takes::Texts, "Files that the question is about."),
+            optional(
+                "budget_tokens",
+                budget,
+                "How many tokens the answer may have. Default: 6000.",
+            ),
+            plan(),
+            directory(),
         ],
-    )
+        Effect::Reads,
+        |call, arguments| Box::pin(context(call, arguments)),
+    )]
 }
 
 #[derive(Debug, Deserialize)]
@@ -63,37 +60,33 @@ struct Arguments {
     directory: Option<String>,
 }
 
-async fn context(call: &Call<'_>, given: Map<String, Value>) -> Result<Answer, ToolError> {
-    let Arguments {
-        query,
-        focus,
-        budget_tokens,
-        plan,
-        directory,
-    } = arguments(given)?;
-    let ground = match (&plan, &directory) {
+async fn context(call: &Call<'_>, arguments: Arguments) -> Result<Answer, ToolError> {
+    let plan = match (&arguments.plan, &arguments.directory) {
         (Some(named), _) => Some(plan_of(call, Some(named)).await?),
         (None, Some(_)) => None,
         (None, None) => own_plan(call).await?,
     };
     let mut question = ContextQuestion {
-        query,
-        budget_tokens: Some(budget_tokens.unwrap_or(USUAL_TOKENS).min(MOST_TOKENS)),
+        query: arguments.query,
+        budget_tokens: Some(arguments.budget_tokens.unwrap_or(USUAL_TOKENS)),
         ..ContextQuestion::default()
     };
-    match &ground {
-        Some(ground) => {
-            let paths = focus.iter().map(|path| path_in_plan(ground, path));
-            question.focus = paths.collect::<Result<_, _>>()?;
-            question.plan = Some(ground.id.clone());
+    match &plan {
+        Some(plan) => {
+            let paths = arguments
+                .focus
+                .iter()
+                .map(|path| Ok(plan.path(path)?.to_string()));
+            question.focus = paths.collect::<Result<_, ToolError>>()?;
+            question.plan = Some(plan.id.to_string());
         }
         None => {
-            let directory = directory_of(call, directory.as_deref()).await?;
+            let directory = call.directory(arguments.directory.as_deref()).await?;
             question.directory = Some(directory.display().to_string());
-            question.focus = focus;
+            question.focus = arguments.focus;
         }
     }
-    let answer: ContextAnswer = call.post("/v1/context", &question).await?;
+    let answer = acts::ask(call.app, question).await?;
     let mut text = match answer.outcome {
         ContextOutcome::Found => answer.text,
         ContextOutcome::NothingMatched => {

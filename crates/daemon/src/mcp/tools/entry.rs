@@ -1,21 +1,22 @@
-//! What is known of a tool.
+//! What a tool is.
 
 use std::pin::Pin;
 
 use rmcp::model::{InputRequiredResult, Tool, ToolAnnotations};
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
+use sessions::tools::{Parameter, Takes, check, optional, schema};
 
-use crate::mcp::call::{Call, Reply, arguments};
+use crate::mcp::call::{Call, Reply};
 use crate::mcp::error::ToolError;
+use crate::mcp::waiting::LONGEST_WAIT_SECONDS;
 
-/// What a tool comes to.
+/// What a tool answers.
 #[derive(Clone, Debug)]
 pub(in crate::mcp) enum Answer {
-    /// This is it.
     Reply(Reply),
-    /// The client is to ask its user something first, and to call again.
-    ComeBack(Box<InputRequiredResult>),
+    /// The client has to ask its user this, and to call again.
+    AskFirst(Box<InputRequiredResult>),
 }
 
 impl From<Reply> for Answer {
@@ -24,139 +25,131 @@ impl From<Reply> for Answer {
     }
 }
 
-type Given = Map<String, Value>;
-/// A tool at work.
 type Working<'a> = Pin<Box<dyn Future<Output = Result<Answer, ToolError>> + Send + 'a>>;
+type Run = Box<dyn for<'a> Fn(&'a Call<'a>, Value) -> Result<Working<'a>, ToolError> + Send + Sync>;
 
 /// A tool.
-#[derive(Debug)]
 pub(in crate::mcp) struct Entry {
-    pub(in crate::mcp) name: &'static str,
-    pub(super) title: &'static str,
+    pub(in crate::mcp) name: String,
+    title: String,
     /// When to use it, and one example.
-    pub(super) description: &'static str,
-    pub(super) schema: fn() -> Value,
-    pub(super) nature: Nature,
-    pub(in crate::mcp) interruption: Interruption,
-    pub(in crate::mcp) run: for<'a> fn(&'a Call<'a>, Given) -> Working<'a>,
+    pub(super) description: String,
+    pub(super) parameters: Vec<Parameter>,
+    effect: Effect,
+    run: Run,
     /// Whether arguments have the right shape; for tests.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "it compares schemas with what is really taken")
-    )]
-    pub(super) read: fn(Given) -> Result<(), ToolError>,
+    #[cfg(test)]
+    pub(super) takes: fn(Value) -> bool,
 }
 
 /// What a tool does to the world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Nature {
+pub(super) enum Effect {
     /// It looks.
     Reads,
     /// It adds something, and takes nothing away.
     Adds,
     /// It changes what is there; to do it twice is to do it once.
     Replaces,
-    /// It changes what is there, each time anew.
+    /// It changes what is there, again each time.
     Changes,
     /// It runs a command, which may do anything.
     Runs,
 }
 
-/// What happens to a call that nobody waits for any more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::mcp) enum Interruption {
-    /// It is dropped.
-    Dropped,
-    /// The tool sees to it.
-    Itself,
+/// A tool that is called with arguments of this type, which must be those of its parameters.
+pub(super) fn tool<A: DeserializeOwned + Send + 'static>(
+    name: impl Into<String>,
+    title: impl Into<String>,
+    description: impl Into<String>,
+    parameters: Vec<Parameter>,
+    effect: Effect,
+    run: impl for<'a> Fn(&'a Call<'a>, A) -> Working<'a> + Send + Sync + 'static,
+) -> Entry {
+    Entry {
+        name: name.into(),
+        title: title.into(),
+        description: description.into(),
+        parameters,
+        effect,
+        run: Box::new(move |call, given| {
+            // The table has been looked at, so this fails only if the two are not the same.
+            let arguments =
+                serde_json::from_value(given).map_err(|error| ToolError::Arguments(error.to_string()))?;
+            Ok(run(call, arguments))
+        }),
+        #[cfg(test)]
+        takes: |given| serde_json::from_value::<A>(given).is_ok(),
+    }
 }
 
 impl Entry {
+    pub(in crate::mcp) async fn run(&self, call: &Call<'_>, given: Value) -> Result<Answer, ToolError> {
+        let given = check(&self.name, &self.parameters, given).map_err(ToolError::of_arguments)?;
+        (self.run)(call, given)?.await
+    }
+
+    pub(in crate::mcp) fn is_read_only(&self) -> bool {
+        self.effect == Effect::Reads
+    }
+
     pub(super) fn to_wire(&self) -> Tool {
-        let schema = match (self.schema)() {
+        let schema = match schema(&self.parameters) {
             Value::Object(schema) => schema,
             // A schema is an object; the test of all tools sees to it.
             _ => Map::new(),
         };
-        let (read_only, destructive, idempotent, open_world) = match self.nature {
-            Nature::Reads => (true, false, true, false),
-            Nature::Adds => (false, false, false, false),
-            Nature::Replaces => (false, true, true, false),
-            Nature::Changes => (false, true, false, false),
-            Nature::Runs => (false, true, false, true),
+        let (read_only, destructive, idempotent, open_world) = match self.effect {
+            Effect::Reads => (true, false, true, false),
+            Effect::Adds => (false, false, false, false),
+            Effect::Replaces => (false, true, true, false),
+            Effect::Changes => (false, true, false, false),
+            Effect::Runs => (false, true, false, true),
         };
-        let annotations = ToolAnnotations::with_title(self.title)
+        let annotations = ToolAnnotations::with_title(&self.title)
             .read_only(read_only)
             .destructive(destructive)
             .idempotent(idempotent)
             .open_world(open_world);
-        Tool::new(self.name, self.description, schema)
-            .with_title(self.title)
+        Tool::new(self.name.clone(), self.description.clone(), schema)
+            .with_title(&self.title)
             .with_annotations(annotations)
     }
 }
 
-/// Reads arguments and forgets them.
-pub(super) fn reads<A: DeserializeOwned>(given: Given) -> Result<(), ToolError> {
-    arguments::<A>(given).map(drop)
-}
-
-/// A schema of these members; the first ones are required.
-pub(super) fn object(required: &[(&str, Value)], optional: &[(&str, Value)]) -> Value {
-    let members = required.iter().chain(optional);
-    let properties: Given = members
-        .map(|(name, schema)| ((*name).to_owned(), schema.clone()))
-        .collect();
-    let names: Vec<&str> = required.iter().map(|(name, _)| *name).collect();
-    let mut schema = json!({
-        "type": "object",
-        "properties": properties,
-        "additionalProperties": false,
-    });
-    if !names.is_empty() {
-        schema["required"] = json!(names);
-    }
-    schema
-}
-
-pub(super) fn text(description: &str) -> Value {
-    json!({ "type": "string", "description": description })
-}
-
-pub(super) fn number(minimum: u64, maximum: u64, description: &str) -> Value {
-    json!({ "type": "integer", "minimum": minimum, "maximum": maximum, "description": description })
-}
-
-pub(super) fn yes_or_no(description: &str) -> Value {
-    json!({ "type": "boolean", "description": description })
-}
-
-pub(super) fn texts(description: &str) -> Value {
-    json!({ "type": "array", "items": { "type": "string" }, "description": description })
-}
-
-/// The member that names a plan.
-pub(super) fn plan_member() -> (&'static str, Value) {
-    (
+pub(super) fn plan() -> Parameter {
+    optional(
         "plan",
-        text("Another plan's id. Left out, it is the plan that you opened."),
+        Takes::Text,
+        "The id of another plan. Default: the plan that you opened.",
     )
 }
 
-/// The member that names a directory.
-pub(super) fn directory_member() -> (&'static str, Value) {
-    (
+pub(super) fn directory() -> Parameter {
+    optional(
         "directory",
-        text("Absolute path of the repository. Left out, it is the one that you work in."),
+        Takes::Text,
+        "Absolute path of the repository. Default: the one that you work in.",
     )
 }
 
-/// The member that says how long to wait.
-pub(super) fn wait_member() -> (&'static str, Value) {
-    let description =
-        "How long to wait for its end, 20 by default. After that it goes on, and you get its job.";
-    (
+pub(super) fn wait() -> Parameter {
+    let takes = Takes::Capped {
+        least: 0,
+        most: LONGEST_WAIT_SECONDS,
+    };
+    optional(
         "wait_seconds",
-        number(0, crate::mcp::waiting::LONGEST_WAIT_SECONDS, description),
+        takes,
+        "How long to wait for it to end. Default: 20. After that it keeps running, and you get its job.",
     )
+}
+
+/// How long a command may run.
+pub(super) fn time_limit() -> Parameter {
+    let takes = Takes::Number {
+        least: 1,
+        most: 24 * 60 * 60,
+    };
+    optional("time_limit_seconds", takes, "Stop it after so many seconds.")
 }

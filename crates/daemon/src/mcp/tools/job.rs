@@ -1,113 +1,91 @@
-//! Commands that go on by themselves.
+//! Commands that keep running by themselves.
 
-use protocol::{Job, JobCommand, JobLane, JobList, JobSubmitted, SubmitJob};
+use ::jobs::ListQuery;
+use protocol::{CancelJob, Job, JobCommand, JobId, JobLane, SubmitJob};
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::json;
+use sessions::tools::{Takes, optional, required};
 
-use super::entry::{
-    Answer, Entry, Interruption, Nature, directory_member, number, object, reads, text, wait_member,
-};
-use crate::mcp::ask::{Verdict, verdict};
-use crate::mcp::call::{Call, Reply, arguments};
-use crate::mcp::current::segment;
+use super::entry::{Answer, Effect, Entry, directory, time_limit, tool, wait};
+use crate::http::caller::Caller;
+use crate::http::consent::StartedFor;
+use crate::jobs::acts;
+use crate::mcp::call::{Call, Reply};
+use crate::mcp::consent::{Consent, consent};
 use crate::mcp::error::ToolError;
-use crate::mcp::place::directory_of;
-use crate::mcp::waiting::{Waited, output_of, patience, standing, wait_for};
+use crate::mcp::waiting::{LONGEST_WAIT_SECONDS, Waited, output_of, patience, standing, wait_for};
+use crate::mcp::working_plan::id;
 
-/// The longest time that a command may be given.
-const LONGEST_RUN_SECONDS: u64 = 24 * 60 * 60;
 /// How many jobs are listed.
-const LISTED: usize = 20;
+const LISTED: u32 = 20;
 
-pub(super) const TOOLS: &[Entry] = &[
-    Entry {
-        name: "job_start",
-        title: "Start a command outside of the plan",
-        description: "Runs a command in the real repository, not in a plan, as a job that goes on whether you stay or not: \
-            servers, long downloads, watches. The user is asked first. To build or test your changes use plan_shell. \
-            Example: {\"command\": \"make docs\", \"wait_seconds\": 5}",
-        schema: start_schema,
-        nature: Nature::Runs,
-        interruption: Interruption::Itself,
-        run: |call, given| Box::pin(start(call, given)),
-        read: reads::<StartArguments>,
-    },
-    Entry {
-        name: "job_status",
-        title: "Look at a job",
-        description: "Says how a job stands, and waits for its end if you want. Without `job` it lists the newest ones. \
-            Example: {\"job\": \"job_01JCZ8T6V8Y3N5K2M4Q7R9S1TX\", \"wait_seconds\": 60}",
-        schema: status_schema,
-        nature: Nature::Reads,
-        interruption: Interruption::Dropped,
-        run: |call, given| Box::pin(status(call, given)),
-        read: reads::<StatusArguments>,
-    },
-    Entry {
-        name: "job_logs",
-        title: "Read what a job wrote",
-        description: "Shows what a job has written so far, its beginning and its end if it is long. \
-            Example: {\"job\": \"job_01JCZ8T6V8Y3N5K2M4Q7R9S1TX\"}",
-        schema: || object(&[job_member()], &[]),
-        nature: Nature::Reads,
-        interruption: Interruption::Dropped,
-        run: |call, given| Box::pin(logs(call, given)),
-        read: reads::<LogsArguments>,
-    },
-    Entry {
-        name: "job_cancel",
-        title: "Cancel a job",
-        description: "Ends a job with all of its processes. What it has written is kept. \
-            Example: {\"job\": \"job_01JCZ8T6V8Y3N5K2M4Q7R9S1TX\", \"why\": \"wrong branch\"}",
-        schema: || object(&[job_member()], &[("why", text("Why, in one line."))]),
-        nature: Nature::Replaces,
-        interruption: Interruption::Itself,
-        run: |call, given| Box::pin(cancel(call, given)),
-        read: reads::<CancelArguments>,
-    },
-];
-
-fn job_member() -> (&'static str, Value) {
-    ("job", text("The id of the job."))
-}
-
-fn start_schema() -> Value {
-    object(
-        &[("command", text("A line for `sh -c`."))],
-        &[
-            ("title", text("What it is, in one line.")),
-            (
-                "lane",
-                text("Jobs of one lane run one at a time, such as `cargo`."),
-            ),
-            (
-                "time_limit_seconds",
-                number(1, LONGEST_RUN_SECONDS, "Stop it after so many seconds."),
-            ),
-            wait_member(),
-            directory_member(),
-        ],
-    )
-}
-
-fn status_schema() -> Value {
-    object(
-        &[],
-        &[
-            (
-                "job",
-                text("The id of the job. Left out, the newest ones are listed."),
-            ),
-            (
-                "wait_seconds",
-                number(
-                    0,
-                    crate::mcp::waiting::LONGEST_WAIT_SECONDS,
-                    "How long to wait for its end; not at all if left out.",
+pub(super) fn tools() -> Vec<Entry> {
+    let job = || required("job", Takes::Text, "The id of the job.");
+    let wait_for_end = Takes::Capped {
+        least: 0,
+        most: LONGEST_WAIT_SECONDS,
+    };
+    vec![
+        tool(
+            "job_start",
+            "Start a command outside of the plan",
+            "Runs a command in the real repository, not in a plan, as a job that keeps running when you leave: servers, long \
+             downloads, watches. The user is asked first. To build or test your changes use plan_shell. \
+             Example: {\"command\": \"make docs\", \"wait_seconds\": 5}",
+            vec![
+                required("command", Takes::Text, "A line for `sh -c`."),
+                optional("title", Takes::Text, "What it is, in one line."),
+                optional(
+                    "lane",
+                    Takes::Text,
+                    "Jobs of one lane run one at a time, such as `cargo`.",
                 ),
-            ),
-        ],
-    )
+                time_limit(),
+                wait(),
+                directory(),
+            ],
+            Effect::Runs,
+            |call, arguments| Box::pin(start(call, arguments)),
+        ),
+        tool(
+            "job_status",
+            "Look at a job",
+            "Shows the state of a job, and waits for its end if you want. Without `job` it lists the newest ones. \
+             Example: {\"job\": \"job_01JCZ8T6V8Y3N5K2M4Q7R9S1TX\", \"wait_seconds\": 60}",
+            vec![
+                optional(
+                    "job",
+                    Takes::Text,
+                    "The id of the job. Without it, the newest ones are listed.",
+                ),
+                optional(
+                    "wait_seconds",
+                    wait_for_end,
+                    "How long to wait for its end. Default: don't wait.",
+                ),
+            ],
+            Effect::Reads,
+            |call, arguments| Box::pin(status(call, arguments)),
+        ),
+        tool(
+            "job_logs",
+            "Read the output of a job",
+            "Shows what a job has written so far, its beginning and its end if it is long. \
+             Example: {\"job\": \"job_01JCZ8T6V8Y3N5K2M4Q7R9S1TX\"}",
+            vec![job()],
+            Effect::Reads,
+            |call, arguments| Box::pin(logs(call, arguments)),
+        ),
+        tool(
+            "job_cancel",
+            "Cancel a job",
+            "Stops a job with all of its processes. Its output is kept. \
+             Example: {\"job\": \"job_01JCZ8T6V8Y3N5K2M4Q7R9S1TX\", \"why\": \"wrong branch\"}",
+            vec![job(), optional("why", Takes::Text, "Why, in one line.")],
+            Effect::Replaces,
+            |call, arguments| Box::pin(cancel(call, arguments)),
+        ),
+    ]
 }
 
 #[derive(Debug, Deserialize)]
@@ -121,50 +99,49 @@ struct StartArguments {
     directory: Option<String>,
 }
 
-async fn start(call: &Call<'_>, given: Map<String, Value>) -> Result<Answer, ToolError> {
-    let StartArguments {
-        command,
-        title,
-        lane,
-        time_limit_seconds,
-        wait_seconds,
-        directory,
-    } = arguments(given)?;
-    let directory = directory_of(call, directory.as_deref()).await?;
+async fn start(call: &Call<'_>, arguments: StartArguments) -> Result<Answer, ToolError> {
+    let directory = call.directory(arguments.directory.as_deref()).await?;
+    let (directory, command) = (directory.display().to_string(), arguments.command);
     // It can write what the user can, which is what applying a plan can.
     let question = format!(
-        "Let {} run `{command}` in {}, outside of its sandbox? It can change your files.",
-        call.client.actor,
-        directory.display()
+        "Let {} run `{command}` in {directory}, outside of its sandbox? It can change your files.",
+        call.client.actor
     );
-    match verdict(call, &question, &format!("{}\n{command}", directory.display())).await? {
-        Verdict::Yes => {}
-        Verdict::No => return Ok(not_started("declined", "ask the user what to do instead")),
-        Verdict::NobodyToAsk => {
+    match consent(call, &question, &format!("{directory}\n{command}")).await? {
+        Consent::Given => {}
+        Consent::Declined => return Ok(not_started("declined", "ask the user what to do instead")),
+        Consent::CannotAsk => {
             return Ok(not_started(
                 "needs_a_person",
                 "use plan_shell, which runs in your plan, or ask the user to run the command in their terminal",
             ));
         }
-        Verdict::ComeBack(question) => return Ok(Answer::ComeBack(question)),
+        Consent::AskFirst(question) => return Ok(Answer::AskFirst(question)),
     }
-    let order = SubmitJob {
+    let request = SubmitJob {
         command: JobCommand {
             shell: Some(command),
-            directory: directory.display().to_string(),
+            directory,
             ..JobCommand::default()
         },
-        title,
-        lane: lane.map(|name| JobLane { name, limit: 1 }),
-        time_limit_ms: time_limit_seconds.map(|seconds| seconds.saturating_mul(1000)),
+        title: arguments.title,
+        lane: arguments.lane.map(|name| JobLane { name, limit: 1 }),
+        time_limit_ms: arguments.time_limit_seconds.map(|seconds| seconds * 1000),
         ..SubmitJob::default()
     };
-    let submitted: JobSubmitted = call.inside.start_for_agent(&call.client.actor, &order).await?;
-    let waited = wait_for(call, &submitted.job.id, &patience(call, wait_seconds)).await?;
-    match waited {
-        // A job is meant to go on whether somebody stays or not.
+    let caller = Caller {
+        started_for: StartedFor::Agent,
+        ..call.caller()
+    };
+    let submitted = acts::submit(call.app, &caller, request).await?;
+    // A job keeps running whether somebody waits for it or not.
+    awaited(call, id("job", &submitted.job.id)?, arguments.wait_seconds).await
+}
+
+async fn awaited(call: &Call<'_>, id: JobId, seconds: Option<u64>) -> Result<Answer, ToolError> {
+    match wait_for(call, id, &patience(call, seconds)).await? {
         Waited::Interrupted => Err(ToolError::Cancelled),
-        Waited::Ended(job) | Waited::StillThere(job) => Ok(shown(&job)),
+        Waited::Ended(job) | Waited::StillRunning(job) => Ok(shown(&job)),
     }
 }
 
@@ -182,20 +159,20 @@ struct StatusArguments {
     wait_seconds: Option<u64>,
 }
 
-async fn status(call: &Call<'_>, given: Map<String, Value>) -> Result<Answer, ToolError> {
-    let StatusArguments { job, wait_seconds } = arguments(given)?;
-    let Some(id) = job else {
-        return list(call).await;
-    };
-    let patience = patience(call, Some(wait_seconds.unwrap_or(0)));
-    match wait_for(call, segment(&id)?, &patience).await? {
-        Waited::Interrupted => Err(ToolError::Cancelled),
-        Waited::Ended(job) | Waited::StillThere(job) => Ok(shown(&job)),
+async fn status(call: &Call<'_>, arguments: StatusArguments) -> Result<Answer, ToolError> {
+    match &arguments.job {
+        Some(job) => awaited(call, id("job", job)?, Some(arguments.wait_seconds.unwrap_or(0))).await,
+        None => list(call).await,
     }
 }
 
 async fn list(call: &Call<'_>) -> Result<Answer, ToolError> {
-    let found: JobList = call.get(&format!("/v1/jobs?limit={LISTED}")).await?;
+    let query = ListQuery {
+        state: None,
+        before: None,
+        limit: LISTED,
+    };
+    let found = acts::list(call.app, query).await?;
     let mut text: String = found
         .jobs
         .iter()
@@ -228,10 +205,10 @@ struct LogsArguments {
     job: String,
 }
 
-async fn logs(call: &Call<'_>, given: Map<String, Value>) -> Result<Answer, ToolError> {
-    let LogsArguments { job } = arguments(given)?;
-    let job: Job = call.get(&format!("/v1/jobs/{}", segment(&job)?)).await?;
-    let output = output_of(call, &job.id).await?;
+async fn logs(call: &Call<'_>, arguments: LogsArguments) -> Result<Answer, ToolError> {
+    let id = id("job", &arguments.job)?;
+    let job = acts::show(call.app, id, None).await?;
+    let output = output_of(call, id).await?;
     Ok(Reply::text(format!("{output}[{}]\n", standing(&job))).into())
 }
 
@@ -242,11 +219,10 @@ struct CancelArguments {
     why: Option<String>,
 }
 
-async fn cancel(call: &Call<'_>, given: Map<String, Value>) -> Result<Answer, ToolError> {
-    let CancelArguments { job, why } = arguments(given)?;
-    let path = format!("/v1/jobs/{}/cancel", segment(&job)?);
-    let job: Job = call
-        .post(&path, &json!({ "why": why.unwrap_or_default() }))
-        .await?;
+async fn cancel(call: &Call<'_>, arguments: CancelArguments) -> Result<Answer, ToolError> {
+    let request = CancelJob {
+        why: arguments.why.unwrap_or_default(),
+    };
+    let job = acts::cancel(call.app, &call.caller(), id("job", &arguments.job)?, request).await?;
     Ok(shown(&job))
 }

@@ -1,391 +1,218 @@
-//! Questions about code, one tool for each that the language servers of this machine are asked.
+//! Questions to the language servers of this machine: one tool for each verb.
 
-use protocol::{CallDirection, CodeQuery};
+use protocol::{CallDirection, CodeQuery, CodeVerb};
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
+use sessions::tools::{Parameter, Takes, optional, required};
 
-use super::entry::{
-    Answer, Entry, Interruption, Nature, directory_member, object, reads, text, texts, yes_or_no,
-};
-use super::lsp_words as words;
-use crate::mcp::call::{Call, Reply, arguments};
-use crate::mcp::clients::Known;
+use super::entry::{Answer, Effect, Entry, directory, tool};
+use crate::language_servers::{answer_text, ask};
+use crate::mcp::call::{Call, Reply};
+use crate::mcp::clients::KnownPlan;
 use crate::mcp::error::ToolError;
-use crate::mcp::place::{Place, directory_of};
 
-/// A tool that asks one question.
-macro_rules! question {
-    ($name:literal, $title:literal, $description:literal, $schema:expr, $arguments:ty, $route:literal, $told:path) => {
-        Entry {
-            name: $name,
-            title: $title,
-            description: $description,
-            schema: $schema,
-            nature: Nature::Reads,
-            interruption: Interruption::Dropped,
-            run: |call, given| Box::pin(ask::<$arguments, _>(call, given, $route, $told)),
-            read: reads::<$arguments>,
-        }
+/// What a position looks like, for messages.
+const SHAPE: &str = "write path:line:column, such as src/main.rs:12:8";
+
+pub(super) fn tools() -> Vec<Entry> {
+    CodeVerb::ALL.iter().copied().map(tool_of).collect()
+}
+
+fn tool_of(verb: CodeVerb) -> Entry {
+    let name = verb.name().replace('-', "_");
+    let (first, rest) = verb.name().split_at(1);
+    let title = format!("{}{}", first.to_uppercase(), rest.replace('-', " "));
+    let parameters = parameters(verb);
+    let description = format!("{} Example: {}", verb.description(), example(&parameters));
+    tool(
+        format!("lsp_{name}"),
+        title,
+        description,
+        parameters,
+        Effect::Reads,
+        move |call, arguments| Box::pin(answer(call, verb, arguments)),
+    )
+}
+
+/// The parameters of a verb. A position is one argument, as compilers print it.
+fn parameters(verb: CodeVerb) -> Vec<Parameter> {
+    let mut parameters = Vec::new();
+    if verb.has_position() {
+        let description =
+            "path:line:column, counted from 1. The path is relative to the directory, or absolute.";
+        parameters.push(required("at", Takes::Text, description));
+    }
+    for member in verb.takes() {
+        parameters.push(match *member {
+            "path" if !verb.has_position() => required(
+                "path",
+                Takes::Text,
+                "The file, relative to the directory or absolute.",
+            ),
+            "query" => required("name", Takes::Text, "The name, or a part of it."),
+            "new_name" => required("new_name", Takes::Text, "The new name."),
+            "without_declaration" => optional(
+                "without_declaration",
+                Takes::YesOrNo,
+                "Leave out the declaration itself.",
+            ),
+            "kinds" => optional(
+                "kinds",
+                Takes::Texts,
+                "Only kinds that begin with one of these, such as `quickfix` or `refactor`.",
+            ),
+            "direction" => optional(
+                "direction",
+                Takes::OneOf(vec!["incoming", "outgoing"]),
+                "`incoming` finds the callers (the default), `outgoing` what it calls.",
+            ),
+            _ => continue,
+        });
+    }
+    parameters.push(directory());
+    parameters
+}
+
+fn example(parameters: &[Parameter]) -> Value {
+    let value = |name: &str| match name {
+        "at" => Some("src/main.rs:12:8"),
+        "path" => Some("src/main.rs"),
+        "name" => Some("parse_config"),
+        "new_name" => Some("full_name"),
+        "direction" => Some("outgoing"),
+        _ => None,
     };
+    let members = parameters
+        .iter()
+        .filter_map(|parameter| Some((parameter.name.to_owned(), json!(value(parameter.name)?))));
+    Value::Object(members.collect::<Map<String, Value>>())
 }
 
-pub(super) const TOOLS: &[Entry] = &[
-    question!(
-        "lsp_hover",
-        "What stands at a place",
-        "Type, signature and documentation of what stands at a place. Example: {\"at\": \"src/main.rs:12:8\"}",
-        at_schema,
-        AtArguments,
-        "hover",
-        words::hover
-    ),
-    question!(
-        "lsp_definition",
-        "Find the definition",
-        "Where the thing at a place is defined. Example: {\"at\": \"src/main.rs:12:8\"}",
-        at_schema,
-        AtArguments,
-        "definition",
-        words::locations
-    ),
-    question!(
-        "lsp_references",
-        "Find all uses",
-        "Every use of the thing at a place. Use it before you change or remove something. \
-         Example: {\"at\": \"src/lib.rs:9:8\"}",
-        references_schema,
-        ReferencesArguments,
-        "references",
-        words::locations
-    ),
-    question!(
-        "lsp_diagnostics",
-        "What is wrong with a file",
-        "Errors and warnings of the language servers about a file as it is on disk. Example: {\"path\": \"src/main.rs\"}",
-        path_schema,
-        PathArguments,
-        "diagnostics",
-        words::diagnostics
-    ),
-    question!(
-        "lsp_symbols",
-        "What a file defines",
-        "The outline of a file: what it defines, with lines. Quicker than reading it. Example: {\"path\": \"src/main.rs\"}",
-        path_schema,
-        PathArguments,
-        "symbols",
-        words::outline
-    ),
-    question!(
-        "lsp_workspace_symbols",
-        "Find a name",
-        "Where things of a name, or a part of it, are defined anywhere in the project. `path` is any file of its language. \
-         Example: {\"name\": \"parse_config\", \"path\": \"src/main.rs\"}",
-        name_schema,
-        NameArguments,
-        "workspace-symbols",
-        words::symbols
-    ),
-    question!(
-        "lsp_implementation",
-        "Find implementations",
-        "What implements the trait, interface or method at a place. Example: {\"at\": \"src/lib.rs:3:11\"}",
-        at_schema,
-        AtArguments,
-        "implementation",
-        words::locations
-    ),
-    question!(
-        "lsp_type_definition",
-        "Find the type's definition",
-        "Where the type of the thing at a place is defined. Example: {\"at\": \"src/main.rs:12:8\"}",
-        at_schema,
-        AtArguments,
-        "type-definition",
-        words::locations
-    ),
-    question!(
-        "lsp_declaration",
-        "Find the declaration",
-        "Where the thing at a place is declared, such as in a header. Example: {\"at\": \"src/main.c:12:8\"}",
-        at_schema,
-        AtArguments,
-        "declaration",
-        words::locations
-    ),
-    question!(
-        "lsp_calls",
-        "Who calls it",
-        "Who calls the function at a place, or with direction `outgoing`, whom it calls. \
-         Example: {\"at\": \"src/lib.rs:9:8\", \"direction\": \"incoming\"}",
-        calls_schema,
-        CallsArguments,
-        "calls",
-        words::calls
-    ),
-    question!(
-        "lsp_signature",
-        "What a call takes",
-        "The parameters of the call around a place. Example: {\"at\": \"src/main.rs:12:20\"}",
-        at_schema,
-        AtArguments,
-        "signature",
-        words::signatures
-    ),
-    question!(
-        "lsp_completions",
-        "What could stand at a place",
-        "Names that could be written at a place: fields, methods, variables. Example: {\"at\": \"src/main.rs:12:8\"}",
-        at_schema,
-        AtArguments,
-        "completions",
-        words::completions
-    ),
-    question!(
-        "lsp_rename",
-        "What a rename would edit",
-        "The edits that give the thing at a place another name everywhere, as a patch. Nothing is changed: make the edits in \
-         your plan. Example: {\"at\": \"src/lib.rs:9:8\", \"new_name\": \"full_name\"}",
-        rename_schema,
-        RenameArguments,
-        "rename",
-        words::edit
-    ),
-    question!(
-        "lsp_code_actions",
-        "What could be done about a place",
-        "Fixes and refactorings that the language servers offer at a place. Nothing is changed. \
-         Example: {\"at\": \"src/main.rs:12:8\", \"kinds\": [\"quickfix\"]}",
-        actions_schema,
-        ActionsArguments,
-        "code-actions",
-        words::actions
-    ),
-    question!(
-        "lsp_format",
-        "What formatting would edit",
-        "The edits that would format a file, as a patch. Nothing is changed. Example: {\"path\": \"src/main.rs\"}",
-        path_schema,
-        PathArguments,
-        "format",
-        words::edit
-    ),
-];
-
-fn at_member() -> (&'static str, Value) {
-    (
-        "at",
-        text("path:line:column, counted from 1; the path from the directory or absolute."),
-    )
-}
-
-fn path_member() -> (&'static str, Value) {
-    ("path", text("The file, from the directory or absolute."))
-}
-
-fn at_schema() -> Value {
-    object(&[at_member()], &[directory_member()])
-}
-
-fn path_schema() -> Value {
-    object(&[path_member()], &[directory_member()])
-}
-
-fn references_schema() -> Value {
-    let without = yes_or_no("Leave the declaration itself out.");
-    object(
-        &[at_member()],
-        &[("without_declaration", without), directory_member()],
-    )
-}
-
-fn name_schema() -> Value {
-    object(
-        &[("name", text("The name, or a part of it.")), path_member()],
-        &[directory_member()],
-    )
-}
-
-fn calls_schema() -> Value {
-    let direction = json!({
-        "type": "string", "enum": ["incoming", "outgoing"],
-        "description": "Who calls it (`incoming`, the usual), or whom it calls.",
-    });
-    object(&[at_member()], &[("direction", direction), directory_member()])
-}
-
-fn rename_schema() -> Value {
-    object(
-        &[at_member(), ("new_name", text("The new name."))],
-        &[directory_member()],
-    )
-}
-
-fn actions_schema() -> Value {
-    let kinds = texts("Only kinds that begin so, such as `quickfix` or `refactor`.");
-    object(&[at_member()], &[("kinds", kinds), directory_member()])
-}
-
-/// Arguments that become a question.
-trait Question: DeserializeOwned + Send {
-    /// The question with its path as it was written, and the directory that was named.
-    fn read(self) -> Result<(CodeQuery, Option<String>), ToolError>;
-}
-
-/// A question about a place.
-fn about(at: &str) -> Result<CodeQuery, ToolError> {
-    let place = Place::read(at)?;
-    Ok(CodeQuery {
-        path: place.path,
-        line: Some(place.line),
-        column: Some(place.column),
-        ..CodeQuery::default()
-    })
-}
-
+/// What the tables of all verbs take together.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct AtArguments {
-    at: String,
-    directory: Option<String>,
-}
-
-impl Question for AtArguments {
-    fn read(self) -> Result<(CodeQuery, Option<String>), ToolError> {
-        Ok((about(&self.at)?, self.directory))
-    }
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct PathArguments {
-    path: String,
-    directory: Option<String>,
-}
-
-impl Question for PathArguments {
-    fn read(self) -> Result<(CodeQuery, Option<String>), ToolError> {
-        let query = CodeQuery {
-            path: self.path,
-            ..CodeQuery::default()
-        };
-        Ok((query, self.directory))
-    }
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ReferencesArguments {
-    at: String,
+struct Arguments {
+    at: Option<String>,
+    path: Option<String>,
+    name: Option<String>,
+    new_name: Option<String>,
     without_declaration: Option<bool>,
-    directory: Option<String>,
-}
-
-impl Question for ReferencesArguments {
-    fn read(self) -> Result<(CodeQuery, Option<String>), ToolError> {
-        let query = CodeQuery {
-            without_declaration: self.without_declaration,
-            ..about(&self.at)?
-        };
-        Ok((query, self.directory))
-    }
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct NameArguments {
-    name: String,
-    path: String,
-    directory: Option<String>,
-}
-
-impl Question for NameArguments {
-    fn read(self) -> Result<(CodeQuery, Option<String>), ToolError> {
-        let query = CodeQuery {
-            path: self.path,
-            query: Some(self.name),
-            ..CodeQuery::default()
-        };
-        Ok((query, self.directory))
-    }
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct CallsArguments {
-    at: String,
+    #[serde(default)]
+    kinds: Vec<String>,
     direction: Option<CallDirection>,
     directory: Option<String>,
 }
 
-impl Question for CallsArguments {
-    fn read(self) -> Result<(CodeQuery, Option<String>), ToolError> {
-        let query = CodeQuery {
-            direction: self.direction,
-            ..about(&self.at)?
-        };
-        Ok((query, self.directory))
-    }
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RenameArguments {
-    at: String,
-    new_name: String,
-    directory: Option<String>,
-}
-
-impl Question for RenameArguments {
-    fn read(self) -> Result<(CodeQuery, Option<String>), ToolError> {
-        let query = CodeQuery {
-            new_name: Some(self.new_name),
-            ..about(&self.at)?
-        };
-        Ok((query, self.directory))
-    }
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ActionsArguments {
-    at: String,
-    #[serde(default)]
-    kinds: Vec<String>,
-    directory: Option<String>,
-}
-
-impl Question for ActionsArguments {
-    fn read(self) -> Result<(CodeQuery, Option<String>), ToolError> {
-        let query = CodeQuery {
-            kinds: self.kinds,
-            ..about(&self.at)?
-        };
-        Ok((query, self.directory))
-    }
-}
-
-async fn ask<Q: Question, A: DeserializeOwned>(
-    call: &Call<'_>,
-    given: Map<String, Value>,
-    route: &str,
-    told: fn(&A) -> String,
-) -> Result<Answer, ToolError> {
-    let (mut query, directory) = arguments::<Q>(given)?.read()?;
-    let path = std::path::Path::new(&query.path);
-    if !path.is_absolute() {
-        let directory = directory_of(call, directory.as_deref()).await?;
-        query.path = directory.join(path).display().to_string();
-    }
-    query.environment.clone_from(&call.client.about.environment);
-    let answer: A = call.post(&format!("/v1/lsp/{route}"), &query).await?;
-    let mut text = told(&answer);
-    if let Known::Plan(ground) = call.client.known_plan() {
+async fn answer(call: &Call<'_>, verb: CodeVerb, arguments: Arguments) -> Result<Answer, ToolError> {
+    let (path, line, column) = match &arguments.at {
+        Some(at) => {
+            let position = Position::read(at)?;
+            (position.path, Some(position.line), Some(position.column))
+        }
+        None => (arguments.path.unwrap_or_default(), None, None),
+    };
+    let path = match std::path::Path::new(&path).is_absolute() {
+        true => path,
+        false => {
+            let directory = call.directory(arguments.directory.as_deref()).await?;
+            directory.join(path).display().to_string()
+        }
+    };
+    let query = CodeQuery {
+        path,
+        line,
+        column,
+        query: arguments.name,
+        new_name: arguments.new_name,
+        without_declaration: arguments.without_declaration,
+        kinds: arguments.kinds,
+        direction: arguments.direction,
+        environment: call.client.about.environment.clone(),
+        ..CodeQuery::default()
+    };
+    let mut text = answer_text(verb, &ask(call.app, verb, query).await?);
+    if let KnownPlan::Open(plan) = call.client.known_plan() {
         text.push_str(&format!(
-            "[this is the repository on disk; changes in {} are not in it]\n",
-            ground.id
+            "[this is the repository on disk, without the changes in {}]\n",
+            plan.id
         ));
     }
     Ok(Reply::text(text).into())
+}
+
+/// A position in a file, as compilers print it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Position {
+    path: String,
+    line: u32,
+    column: u32,
+}
+
+impl Position {
+    /// Reads `path:line:column`, or `path:line` for the first column. A path may have colons in it.
+    fn read(text: &str) -> Result<Self, ToolError> {
+        let wrong = |why: &str| ToolError::argument("at", &format!("{why}; {SHAPE}"));
+        let Some((rest, last)) = text.rsplit_once(':') else {
+            return Err(wrong("the line is missing"));
+        };
+        let (path, line, column) = match rest.rsplit_once(':') {
+            Some((path, line)) if is_number(line) => (path, line, last),
+            _ => (rest, last, "1"),
+        };
+        let number = |text: &str, what: &str| match text.parse::<u32>() {
+            Ok(0) => Err(wrong(&format!("{what}s count from 1"))),
+            Ok(number) if is_number(text) => Ok(number),
+            _ => Err(wrong(&format!("`{text}` is not a {what} number"))),
+        };
+        match path {
+            "" => Err(wrong("the path is missing")),
+            path => Ok(Self {
+                path: path.to_owned(),
+                line: number(line, "line")?,
+                column: number(column, "column")?,
+            }),
+        }
+    }
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_are_read_from_their_end() {
+        let position = |path: &str, line, column| {
+            Ok(Position {
+                path: path.to_owned(),
+                line,
+                column,
+            })
+        };
+        for (text, expected) in [
+            ("src/main.rs:12:8", position("src/main.rs", 12, 8)),
+            ("src/main.rs:12", position("src/main.rs", 12, 1)),
+            ("a:3:b.rs:12:8", position("a:3:b.rs", 12, 8)),
+            ("a.rs", Err("`at`: the line is missing")),
+            (":3:4", Err("`at`: the path is missing")),
+            ("a.rs:0:1", Err("`at`: lines count from 1")),
+            ("a.rs:1:x", Err("`at`: `x` is not a column number")),
+            ("a.rs:1:+2", Err("`at`: `+2` is not a column number")),
+            (
+                "a.rs:99999999999:1",
+                Err("`at`: `99999999999` is not a line number"),
+            ),
+        ] {
+            match (Position::read(text), expected) {
+                (Ok(found), Ok(expected)) => assert_eq!(found, expected),
+                (Err(error), Err(beginning)) => {
+                    assert!(error.to_string().starts_with(beginning), "{text}: {error}");
+                }
+                (found, _) => panic!("{text}: {found:?}"),
+            }
+        }
+    }
 }

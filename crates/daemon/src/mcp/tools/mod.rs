@@ -1,10 +1,12 @@
 //! The tools, one file for each family.
+//!
+//! The tools of sessions (`sessions::tools`) do the same in a plan of their turn. Both have the same tables of parameters,
+//! limits and hints; names and arguments differ, since clients and stored sessions know them.
 
 mod context;
 mod entry;
 mod job;
 mod lsp;
-mod lsp_words;
 mod overlaps;
 mod plan;
 mod plan_apply;
@@ -15,32 +17,31 @@ use std::sync::LazyLock;
 
 use rmcp::model::Tool;
 
-pub(super) use entry::{Answer, Entry, Interruption};
-pub(super) use plan::overlap_line;
+pub(in crate::mcp) use entry::{Answer, Entry};
+pub(in crate::mcp) use plan::overlap_line;
 
 /// Every tool, in the order in which they are listed.
-fn entries() -> impl Iterator<Item = &'static Entry> {
+static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(|| {
     let families = [
-        plan::TOOLS,
-        plan_files::TOOLS,
-        plan_run::TOOLS,
-        plan_apply::TOOLS,
-        overlaps::TOOLS,
-        context::TOOLS,
-        job::TOOLS,
-        lsp::TOOLS,
+        plan::tools(),
+        plan_files::tools(),
+        plan_run::tools(),
+        plan_apply::tools(),
+        overlaps::tools(),
+        context::tools(),
+        job::tools(),
+        lsp::tools(),
     ];
-    families.into_iter().flatten()
-}
+    families.into_iter().flatten().collect()
+});
 
-/// The tool of a name.
 pub(super) fn find(name: &str) -> Option<&'static Entry> {
-    entries().find(|entry| entry.name == name)
+    ENTRIES.iter().find(|entry| entry.name == name)
 }
 
 /// The tools as clients see them.
 pub(super) fn list() -> &'static [Tool] {
-    static LIST: LazyLock<Vec<Tool>> = LazyLock::new(|| entries().map(Entry::to_wire).collect());
+    static LIST: LazyLock<Vec<Tool>> = LazyLock::new(|| ENTRIES.iter().map(Entry::to_wire).collect());
     &LIST
 }
 
@@ -48,10 +49,10 @@ pub(super) fn list() -> &'static [Tool] {
 mod tests {
     use std::collections::BTreeSet;
 
-    use serde_json::{Map, Value, json};
+    use serde_json::{Value, json};
+    use sessions::tools::{Need, Takes, check};
 
     use super::*;
-    use crate::mcp::call::arguments;
 
     #[test]
     fn every_tool_says_when_to_use_it_and_takes_nothing_else() {
@@ -87,43 +88,48 @@ mod tests {
         assert_eq!(names.len(), 31);
     }
 
-    #[test]
-    fn examples_and_schemas_are_what_the_tools_take() {
-        for entry in entries() {
-            let schema = (entry.schema)();
-            let properties: BTreeSet<String> = schema["properties"]
-                .as_object()
-                .unwrap()
-                .keys()
-                .cloned()
-                .collect();
-            // Whoever names a member that there is not is told those that there are.
-            let stranger = Map::from_iter([("no_such_member".to_owned(), json!(1))]);
-            let told = (entry.read)(stranger).unwrap_err().to_string();
-            let expected = told
-                .split_once("expected ")
-                .map(|(_, rest)| rest)
-                .unwrap_or_default();
-            let named: BTreeSet<String> = expected
-                .split('`')
-                .skip(1)
-                .step_by(2)
-                .map(str::to_owned)
-                .collect();
-            assert_eq!(named, properties, "{}: {told}", entry.name);
+    fn example(takes: &Takes) -> Value {
+        match takes {
+            Takes::Text => json!("text"),
+            Takes::Texts => json!(["text"]),
+            Takes::Number { most, .. } | Takes::Capped { most, .. } => json!(most),
+            Takes::YesOrNo => json!(true),
+            Takes::OneOf(words) => json!(words[0]),
+        }
+    }
 
-            let (_, example) = entry.description.split_once("Example: ").unwrap();
-            let Value::Object(example) = serde_json::from_str(example.trim_end_matches('.')).unwrap() else {
-                panic!("{}: {example}", entry.name);
+    #[test]
+    fn examples_and_tables_are_what_the_tools_take() {
+        for entry in ENTRIES.iter() {
+            let given = |without: Option<&str>| {
+                let parameters = entry.parameters.iter().filter(|one| Some(one.name) != without);
+                Value::Object(
+                    parameters
+                        .map(|one| (one.name.to_owned(), example(&one.takes)))
+                        .collect(),
+                )
             };
-            for required in schema["required"].as_array().into_iter().flatten() {
-                assert!(example.contains_key(required.as_str().unwrap()), "{}", entry.name);
+            assert!((entry.takes)(given(None)), "{}", entry.name);
+            let mut stranger = given(None);
+            stranger["no_such_member"] = json!(1);
+            assert!(!(entry.takes)(stranger), "{}", entry.name);
+            for parameter in &entry.parameters {
+                let taken = check(&entry.name, &entry.parameters, given(Some(parameter.name)));
+                let taken = taken.is_ok_and(|given| (entry.takes)(given));
+                assert_eq!(
+                    taken,
+                    parameter.need == Need::Optional,
+                    "{} {}",
+                    entry.name,
+                    parameter.name
+                );
             }
-            if let Err(error) = (entry.read)(example) {
-                panic!("{}: {error}", entry.name);
+            let (_, example) = entry.description.split_once("Example: ").unwrap();
+            let example = serde_json::from_str(example.trim_end_matches('.')).unwrap();
+            match check(&entry.name, &entry.parameters, example) {
+                Ok(example) => assert!((entry.takes)(example), "{}", entry.name),
+                Err(error) => panic!("{}: {error}", entry.name),
             }
         }
-        let nothing: Map<String, Value> = arguments(Map::new()).unwrap();
-        assert!(nothing.is_empty());
     }
 }

@@ -1,33 +1,32 @@
-//! What other agents are touching.
+//! What other agents are changing.
 
-use protocol::{Plan, PlanDiff, PlanList};
+use plans::PlanQuery;
+use protocol::{Plan, PlanState};
 use serde::Deserialize;
-use serde_json::{Map, Value};
 
-use super::entry::{Answer, Entry, Interruption, Nature, directory_member, object, reads};
+use super::entry::{Answer, Effect, Entry, directory, tool};
 use super::plan::{overlap_line, title_or_none};
-use crate::mcp::call::{Call, Reply, arguments};
-use crate::mcp::current::own_plan;
+use crate::mcp::call::{Call, Reply};
 use crate::mcp::error::ToolError;
-use crate::mcp::place::directory_of;
-use crate::page::percent_encode;
+use crate::mcp::working_plan::{id, own_plan};
+use crate::plans::acts;
 
-/// How many plans are told. An agent that has to look at more of them asks its user.
+/// How many plans are listed. An agent that has to look at more of them asks its user.
 const PLANS: usize = 20;
 /// How many files of each are named.
 const FILES: usize = 20;
 
-pub(super) const TOOLS: &[Entry] = &[Entry {
-    name: "overlaps",
-    title: "See what other agents are touching",
-    description: "Lists the open plans of this repository with the files that each changes, and where they get into the way \
-        of yours. Call it before larger work, and before plan_apply. Example: {}",
-    schema: || object(&[], &[directory_member()]),
-    nature: Nature::Reads,
-    interruption: Interruption::Dropped,
-    run: |call, given| Box::pin(overlaps(call, given)),
-    read: reads::<Arguments>,
-}];
+pub(super) fn tools() -> Vec<Entry> {
+    vec![tool(
+        "overlaps",
+        "See what other agents are changing",
+        "Lists the open plans of this repository with the files that each changes, and where they overlap with yours. Call it \
+         before larger work, and before plan_apply. Example: {}",
+        vec![directory()],
+        Effect::Reads,
+        |call, arguments| Box::pin(overlaps(call, arguments)),
+    )]
+}
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -35,20 +34,19 @@ struct Arguments {
     directory: Option<String>,
 }
 
-async fn overlaps(call: &Call<'_>, given: Map<String, Value>) -> Result<Answer, ToolError> {
-    let Arguments { directory } = arguments(given)?;
+async fn overlaps(call: &Call<'_>, arguments: Arguments) -> Result<Answer, ToolError> {
     let own = own_plan(call).await?;
-    let directory = match (&directory, &own) {
+    let directory = match (&arguments.directory, &own) {
         (None, Some(own)) => own.root.clone(),
-        (named, _) => directory_of(call, named.as_deref()).await?.display().to_string(),
+        (named, _) => call.directory(named.as_deref()).await?,
     };
-    let path = format!(
-        "/v1/plans?state=open,sealed&limit={}&directory={}",
-        PLANS + 1,
-        percent_encode(&directory)
-    );
-    let found: PlanList = call.get(&path).await?;
-    let own_id = own.map(|ground| ground.id).unwrap_or_default();
+    let query = PlanQuery {
+        states: vec![PlanState::Open, PlanState::Sealed],
+        limit: PLANS as u32 + 1,
+        ..PlanQuery::default()
+    };
+    let found = acts::list(call.app, query, Some(&directory)).await?;
+    let own_id = own.map(|plan| plan.id.to_string()).unwrap_or_default();
     let mut text = String::new();
     for plan in found.plans.iter().filter(|plan| plan.id == own_id) {
         for overlap in &plan.overlaps {
@@ -77,9 +75,7 @@ async fn one(call: &Call<'_>, plan: &Plan) -> Result<String, ToolError> {
         text.push_str("    nothing changed yet\n");
         return Ok(text);
     }
-    let diff: PlanDiff = call
-        .get(&format!("/v1/plans/{}/diff?format=json", plan.id))
-        .await?;
+    let diff = acts::diff(call.app, id("plan", &plan.id)?, None).await?;
     for file in diff.files.iter().take(FILES) {
         text.push_str(&format!("    {} {}\n", file.kind, file.path));
     }

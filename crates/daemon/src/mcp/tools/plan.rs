@@ -1,64 +1,56 @@
-//! A plan is opened, and looked at.
+//! A plan is opened, and its changes are shown.
 
 use protocol::{OpenPlan, Plan};
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::json;
+use sessions::tools::{ANSWER_LIMIT_BYTES, Excerpt, Takes, optional};
 
-use super::entry::{
-    Answer, Entry, Interruption, Nature, directory_member, object, plan_member, reads, text, texts,
-};
-use crate::mcp::bounds::{Excerpt, TEXT_LIMIT_BYTES};
-use crate::mcp::call::{Call, Reply, arguments};
-use crate::mcp::clients::Known;
-use crate::mcp::current::{Ground, forget_if_over, plan_of};
+use super::entry::{Answer, Effect, Entry, directory, plan, tool};
+use crate::http::Problem;
+use crate::mcp::call::{Call, Reply};
+use crate::mcp::clients::KnownPlan;
 use crate::mcp::error::ToolError;
-use crate::mcp::place::directory_of;
+use crate::mcp::working_plan::{WorkingPlan, done_in, plan_of};
 use crate::page::counted_files;
+use crate::plans::acts;
 
 /// How much of a diff stands in an answer. The rest of the room is for what is said about it.
-const DIFF_LIMIT_BYTES: usize = TEXT_LIMIT_BYTES - 2 * 1024;
+const DIFF_LIMIT_BYTES: usize = ANSWER_LIMIT_BYTES - 2 * 1024;
 
-pub(super) const TOOLS: &[Entry] = &[
-    Entry {
-        name: "plan_open",
-        title: "Open a plan",
-        description: "Opens an isolated copy of the repository to work in. Call it once before you change anything; the other \
-            plan tools then work in it. Nobody sees your changes until plan_apply. \
-            Example: {\"title\": \"mend the parser\"}",
-        schema: open_schema,
-        nature: Nature::Adds,
-        interruption: Interruption::Itself,
-        run: |call, given| Box::pin(open(call, given)),
-        read: reads::<OpenArguments>,
-    },
-    Entry {
-        name: "plan_diff",
-        title: "Show what a plan changes",
-        description: "Shows everything that the plan changes, as a patch, with its checks and with other agents' plans that \
-            touch the same files. Look at it before plan_apply. Example: {}",
-        schema: || object(&[], &[plan_member()]),
-        nature: Nature::Reads,
-        interruption: Interruption::Dropped,
-        run: |call, given| Box::pin(diff(call, given)),
-        read: reads::<DiffArguments>,
-    },
-];
-
-fn open_schema() -> Value {
-    object(
-        &[],
-        &[
-            (
-                "title",
-                text("What the work is, in one line; people see it when they review."),
-            ),
-            (
-                "checks",
-                texts("Commands that must pass in the plan before it can be applied, such as `cargo test`."),
-            ),
-            directory_member(),
-        ],
-    )
+pub(super) fn tools() -> Vec<Entry> {
+    vec![
+        tool(
+            "plan_open",
+            "Open a plan",
+            "Opens an isolated copy of the repository to work in. Call it once before you change anything; the other plan \
+             tools then work in it. Other agents and the user's files don't see your changes until plan_apply. \
+             Example: {\"title\": \"fix the parser\"}",
+            vec![
+                optional(
+                    "title",
+                    Takes::Text,
+                    "What the work is, in one line; people see it when they review.",
+                ),
+                optional(
+                    "checks",
+                    Takes::Texts,
+                    "Commands that must pass in the plan before it can be applied, such as `cargo test`.",
+                ),
+                directory(),
+            ],
+            Effect::Adds,
+            |call, arguments| Box::pin(open(call, arguments)),
+        ),
+        tool(
+            "plan_diff",
+            "Show what a plan changes",
+            "Shows everything that the plan changes, as a patch, with its checks and with other agents' plans that touch the \
+             same files. Review it before plan_apply. Example: {}",
+            vec![plan()],
+            Effect::Reads,
+            |call, arguments| Box::pin(diff(call, arguments)),
+        ),
+    ]
 }
 
 #[derive(Debug, Deserialize)]
@@ -70,35 +62,32 @@ struct OpenArguments {
     directory: Option<String>,
 }
 
-async fn open(call: &Call<'_>, given: Map<String, Value>) -> Result<Answer, ToolError> {
-    let OpenArguments {
-        title,
-        checks,
-        directory,
-    } = arguments(given)?;
-    let directory = directory_of(call, directory.as_deref()).await?;
-    let order = OpenPlan {
+async fn open(call: &Call<'_>, arguments: OpenArguments) -> Result<Answer, ToolError> {
+    let directory = call.directory(arguments.directory.as_deref()).await?;
+    let request = OpenPlan {
         directory: Some(directory.display().to_string()),
-        title,
-        checks,
+        title: arguments.title,
+        checks: arguments.checks,
         ..OpenPlan::default()
     };
-    let plan: Plan = call.post("/v1/plans", &order).await?;
-    call.client.note_plan(Known::Plan(Ground::from(&plan)));
-    let mut said = format!(
+    let opened = acts::open(call.app, &call.caller(), request).await?.plan;
+    call.client
+        .note_plan(KnownPlan::Open(WorkingPlan::of(call.app, &opened)));
+    let plan = acts::shown(call.app, &opened).await?;
+    let mut text = format!(
         "Opened {} for {}.\nPaths in plan tools are relative to {}. plan_shell commands see it at {}.\n\
          Next: plan_read, plan_edit, plan_write, plan_shell; then plan_diff and plan_apply.\n",
         plan.id, plan.root, plan.root, plan.sandbox_root
     );
     if !plan.checks.is_empty() {
         let commands: Vec<&str> = plan.checks.iter().map(|check| check.command.as_str()).collect();
-        said.push_str(&format!("Checks that must pass: {}\n", commands.join("; ")));
+        text.push_str(&format!("Checks that must pass: {}\n", commands.join("; ")));
     }
     let value = json!({
         "plan": plan.id, "state": plan.state, "title": plan.title, "root": plan.root,
         "sandbox_root": plan.sandbox_root, "actor": plan.opened_by,
     });
-    Ok(Reply::text(said).with(value).into())
+    Ok(Reply::text(text).with(value).into())
 }
 
 #[derive(Debug, Deserialize)]
@@ -107,33 +96,27 @@ struct DiffArguments {
     plan: Option<String>,
 }
 
-async fn diff(call: &Call<'_>, given: Map<String, Value>) -> Result<Answer, ToolError> {
-    let DiffArguments { plan } = arguments(given)?;
-    let ground = plan_of(call, plan.as_deref()).await?;
-    let shown = shown(call, &ground).await;
-    if let Err(error) = &shown {
-        forget_if_over(call, &ground, error);
-    }
-    Ok(Reply::text(shown?).into())
+async fn diff(call: &Call<'_>, arguments: DiffArguments) -> Result<Answer, ToolError> {
+    let plan = plan_of(call, arguments.plan.as_deref()).await?;
+    let text = done_in(call, &plan, diff_text(call, &plan).await)?;
+    Ok(Reply::text(text).into())
 }
 
-async fn shown(call: &Call<'_>, ground: &Ground) -> Result<String, ToolError> {
-    let id = &ground.id;
-    let plan: Plan = call.get(&format!("/v1/plans/{id}")).await?;
-    let path = format!("/v1/plans/{id}/diff?format=patch");
-    let excerpt = Excerpt::new(DIFF_LIMIT_BYTES);
-    let excerpt = call.inside.excerpt(&call.client.actor, &path, excerpt).await?;
-    let patch = match excerpt.total() {
+async fn diff_text(call: &Call<'_>, plan: &WorkingPlan) -> Result<String, Problem> {
+    let shown = acts::show(call.app, plan.id).await?;
+    let mut patch = Excerpt::new(DIFF_LIMIT_BYTES);
+    patch.add(&acts::patch(call.app, plan.id, None).await?);
+    let patch = match patch.total() {
         0 => "No changes.\n".to_owned(),
-        _ => excerpt.text(&format!(
-            "the full diff is in the resource tidelock://plans/{id}/diff"
+        _ => patch.text(&format!(
+            "the full diff is in the resource tidelock://plans/{}/diff",
+            plan.id
         )),
     };
-    Ok(format!("{}{patch}", about(&plan)))
+    Ok(format!("{}{patch}", about(&shown)))
 }
 
-/// A plan in some lines.
-pub(super) fn about(plan: &Plan) -> String {
+fn about(plan: &Plan) -> String {
     let mut text = format!(
         "{} is {}: {} changed",
         plan.id,

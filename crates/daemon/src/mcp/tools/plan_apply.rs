@@ -1,59 +1,54 @@
-//! A plan reaches the user's files, or is taken back from them. The user is asked first, unless they have allowed it.
+//! A plan is applied to the user's files, or undone in them. The user is asked first, unless they have allowed it.
 
-use protocol::{ApplyPlans, ChangePlan, CommitPlans, OutcomeKind, Plan, PlanOutcome, PlanState, UndoPlan};
+use protocol::{
+    ApplyPlans, ChangePlan, CommitPlans, OutcomeKind, Plan, PlanId, PlanOutcome, PlanState, UndoPlan,
+};
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::json;
+use sessions::tools::{Takes, optional};
 
-use super::entry::{Answer, Entry, Interruption, Nature, object, plan_member, reads, text};
+use super::entry::{Answer, Effect, Entry, plan, tool};
 use super::plan::title_or_none;
-use crate::mcp::ask::{Verdict, verdict};
-use crate::mcp::call::{Call, Reply, arguments};
-use crate::mcp::current::{Ground, forget_if_over, newest_of, plan_of};
+use crate::mcp::call::{Call, Reply};
+use crate::mcp::consent::{Consent, consent};
 use crate::mcp::error::ToolError;
+use crate::mcp::working_plan::{done_in, newest_of, plan_of};
 use crate::page::counted_files;
+use crate::plans::acts;
 
 /// How many paths an answer names. `plan_diff` has the rest.
 const PATHS: usize = 50;
 /// How many conflicts an answer shows.
 const CONFLICTS: usize = 10;
 
-pub(super) const TOOLS: &[Entry] = &[
-    Entry {
-        name: "plan_apply",
-        title: "Apply a plan",
-        description: "Brings the plan's changes into the user's files: all of them or, if something is in the way, none. The \
-            user is asked first, unless they have allowed it. Call it when the work is done and checked. Example: {}",
-        schema: apply_schema,
-        nature: Nature::Changes,
-        interruption: Interruption::Itself,
-        run: |call, given| Box::pin(apply(call, given)),
-        read: reads::<ApplyArguments>,
-    },
-    Entry {
-        name: "plan_undo",
-        title: "Take an applied plan back",
-        description: "Takes the changes of an applied plan out of the user's files, and leaves alone what others have changed \
-            since. The user is asked first, unless they have allowed it. Left out, `plan` is the one that you applied last. \
-            Example: {}",
-        schema: || object(&[], &[plan_member()]),
-        nature: Nature::Changes,
-        interruption: Interruption::Itself,
-        run: |call, given| Box::pin(undo(call, given)),
-        read: reads::<UndoArguments>,
-    },
-];
-
-fn apply_schema() -> Value {
-    object(
-        &[],
-        &[
-            (
-                "commit_message",
-                text("Also make a git commit of just these changes, with this message."),
-            ),
-            plan_member(),
-        ],
-    )
+pub(super) fn tools() -> Vec<Entry> {
+    vec![
+        tool(
+            "plan_apply",
+            "Apply a plan",
+            "Applies the plan's changes to the user's files: all of them or, if there is a conflict, none. The user is asked \
+             first, unless they have allowed it. Call it when the work is done and checked. Example: {}",
+            vec![
+                optional(
+                    "commit_message",
+                    Takes::Text,
+                    "Also make a git commit of just these changes, with this message.",
+                ),
+                plan(),
+            ],
+            Effect::Changes,
+            |call, arguments| Box::pin(apply(call, arguments)),
+        ),
+        tool(
+            "plan_undo",
+            "Undo an applied plan",
+            "Reverts the changes of an applied plan in the user's files, and keeps what others have changed since. The user is \
+             asked first, unless they have allowed it. Without `plan`, it reverts the one that you applied last. Example: {}",
+            vec![plan()],
+            Effect::Changes,
+            |call, arguments| Box::pin(undo(call, arguments)),
+        ),
+    ]
 }
 
 #[derive(Debug, Deserialize)]
@@ -63,30 +58,27 @@ struct ApplyArguments {
     plan: Option<String>,
 }
 
-async fn apply(call: &Call<'_>, given: Map<String, Value>) -> Result<Answer, ToolError> {
-    let ApplyArguments { commit_message, plan } = arguments(given)?;
-    let ground = plan_of(call, plan.as_deref()).await?;
-    let plan: Plan = call.get(&format!("/v1/plans/{}", ground.id)).await?;
+async fn apply(call: &Call<'_>, arguments: ApplyArguments) -> Result<Answer, ToolError> {
+    let own = plan_of(call, arguments.plan.as_deref()).await?;
+    let plan = acts::show(call.app, own.id).await?;
     if plan.summary.files == 0 && matches!(plan.state, PlanState::Open | PlanState::Sealed) {
-        return Ok(Reply::text(format!(
-            "{} has no changes, so there is nothing to apply.\n",
-            plan.id
-        ))
-        .into());
+        let text = format!("{} has no changes, so there is nothing to apply.\n", plan.id);
+        return Ok(Reply::text(text).into());
     }
-    let mut order = ApplyPlans {
+    let request = |dry_run| ApplyPlans {
         plans: vec![plan.id.clone()],
         // What the user is shown, and nothing else.
         seen: vec![plan.fingerprint.clone()],
-        dry_run: true,
-        commit: commit_message.map(|message| CommitPlans {
+        dry_run,
+        commit: arguments.commit_message.clone().map(|message| CommitPlans {
             message: Some(message),
         }),
     };
     // Nobody is asked about something that cannot be done.
-    let tried = attempt(call, &ground, &order).await?;
+    let tried = acts::apply(call.app, &call.caller(), request(true)).await;
+    let tried = done_in(call, &own, tried)?;
     if tried.outcome == OutcomeKind::Conflicted {
-        return Ok(told(&plan.id, "applied", &tried));
+        return Ok(outcome_answer(&plan.id, "applied", &tried));
     }
     let question = format!(
         "Apply the changes of {} to {}? {} ({}). Review them first: {}",
@@ -97,26 +89,18 @@ async fn apply(call: &Call<'_>, given: Map<String, Value>) -> Result<Answer, Too
         page(call, &plan.id)
     );
     let seen = format!("{}:{}", plan.id, plan.fingerprint);
-    match verdict(call, &question, &seen).await? {
-        Verdict::Yes => {}
-        Verdict::No => return Ok(declined("apply", &plan.id)),
-        Verdict::NobodyToAsk => return sealed(call, &plan).await,
-        Verdict::ComeBack(question) => return Ok(Answer::ComeBack(question)),
+    match consent(call, &question, &seen).await? {
+        Consent::Given => {}
+        Consent::Declined => return Ok(declined("apply", &plan.id)),
+        Consent::CannotAsk => return sealed(call, own.id, &plan).await,
+        Consent::AskFirst(question) => return Ok(Answer::AskFirst(question)),
     }
-    order.dry_run = false;
-    let outcome = attempt(call, &ground, &order).await?;
+    let outcome = acts::apply(call.app, &call.caller(), request(false)).await;
+    let outcome = done_in(call, &own, outcome)?;
     if outcome.outcome == OutcomeKind::Done {
-        call.client.forget_plan(&ground.id);
+        call.client.forget_plan(own.id);
     }
-    Ok(told(&plan.id, "applied", &outcome))
-}
-
-async fn attempt(call: &Call<'_>, ground: &Ground, order: &ApplyPlans) -> Result<PlanOutcome, ToolError> {
-    let outcome: Result<PlanOutcome, ToolError> = call.post("/v1/plans/apply", order).await;
-    if let Err(error) = &outcome {
-        forget_if_over(call, ground, error);
-    }
-    outcome
+    Ok(outcome_answer(&plan.id, "applied", &outcome))
 }
 
 #[derive(Debug, Deserialize)]
@@ -125,15 +109,14 @@ struct UndoArguments {
     plan: Option<String>,
 }
 
-async fn undo(call: &Call<'_>, given: Map<String, Value>) -> Result<Answer, ToolError> {
-    let UndoArguments { plan } = arguments(given)?;
-    let ground: Ground = match &plan {
+async fn undo(call: &Call<'_>, arguments: UndoArguments) -> Result<Answer, ToolError> {
+    let applied = match &arguments.plan {
         Some(named) => plan_of(call, Some(named)).await?,
         None => newest_of(call.app, &call.client.actor, &[PlanState::Applied])
             .await?
             .ok_or(ToolError::NoPlan)?,
     };
-    let plan: Plan = call.get(&format!("/v1/plans/{}", ground.id)).await?;
+    let plan = acts::show(call.app, applied.id).await?;
     let question = format!(
         "Undo the changes of plan {} in {}? {} ({})",
         plan.id,
@@ -142,10 +125,10 @@ async fn undo(call: &Call<'_>, given: Map<String, Value>) -> Result<Answer, Tool
         counted_files(plan.summary.files)
     );
     let seen = format!("{}:{}", plan.id, plan.version);
-    match verdict(call, &question, &seen).await? {
-        Verdict::Yes => {}
-        Verdict::No => return Ok(declined("undo", &plan.id)),
-        Verdict::NobodyToAsk => {
+    match consent(call, &question, &seen).await? {
+        Consent::Given => {}
+        Consent::Declined => return Ok(declined("undo", &plan.id)),
+        Consent::CannotAsk => {
             let text = format!(
                 "The user has to undo {}: on the page {} or with `tidelock plan undo {}`. Tell them.\n",
                 plan.id,
@@ -156,14 +139,14 @@ async fn undo(call: &Call<'_>, given: Map<String, Value>) -> Result<Answer, Tool
                 .with(json!({ "outcome": "needs_a_person", "plan": plan.id }))
                 .into());
         }
-        Verdict::ComeBack(question) => return Ok(Answer::ComeBack(question)),
+        Consent::AskFirst(question) => return Ok(Answer::AskFirst(question)),
     }
-    let order = UndoPlan {
+    let request = UndoPlan {
         version: Some(plan.version),
         ..UndoPlan::default()
     };
-    let outcome: PlanOutcome = call.post(&format!("/v1/plans/{}/undo", plan.id), &order).await?;
-    Ok(told(&plan.id, "undone", &outcome))
+    let outcome = acts::undo(call.app, &call.caller(), applied.id, request).await?;
+    Ok(outcome_answer(&plan.id, "undone", &outcome))
 }
 
 /// Where people look at a plan.
@@ -181,14 +164,14 @@ fn declined(what: &str, id: &str) -> Answer {
 }
 
 /// Leaves a plan for a person to apply.
-async fn sealed(call: &Call<'_>, plan: &Plan) -> Result<Answer, ToolError> {
+async fn sealed(call: &Call<'_>, id: PlanId, plan: &Plan) -> Result<Answer, ToolError> {
     if plan.state == PlanState::Open {
         // What was looked at is what is sealed.
-        let order = ChangePlan {
+        let request = ChangePlan {
             version: Some(plan.version),
             ..ChangePlan::default()
         };
-        let _sealed: Plan = call.post(&format!("/v1/plans/{}/seal", plan.id), &order).await?;
+        acts::seal(call.app, &call.caller(), id, request).await?;
     }
     let (page, command) = (page(call, &plan.id), format!("tidelock plan apply {}", plan.id));
     let text = format!(
@@ -200,8 +183,7 @@ async fn sealed(call: &Call<'_>, plan: &Plan) -> Result<Answer, ToolError> {
     Ok(Reply::text(text).with(value).into())
 }
 
-/// What became of it.
-fn told(id: &str, done: &str, outcome: &PlanOutcome) -> Answer {
+fn outcome_answer(id: &str, done: &str, outcome: &PlanOutcome) -> Answer {
     let value = json!({
         "outcome": outcome.outcome,
         "plan": id,

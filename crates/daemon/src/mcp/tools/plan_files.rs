@@ -1,170 +1,150 @@
 //! Files of a plan are read and written.
 
-use protocol::{ChangeFiles, FileOperation, FilesChanged, PlanFile};
+use plans::RelPath;
+use protocol::{ChangeFiles, ErrorCode, FileOperation, PlanFile};
 use serde::Deserialize;
-use serde_json::{Map, Value};
-
-use super::entry::{
-    Answer, Entry, Interruption, Nature, number, object, plan_member, reads, text, yes_or_no,
+use sessions::tools::{
+    Parameter, SHOWN_LIMIT_BYTES, SandboxPath, Takes, cut, find_once, lines_of, optional, required,
+    similar_path,
 };
+
+use super::entry::{Answer, Effect, Entry, plan, tool};
 use super::plan::overlap_line;
-use crate::http::read_plan_file;
-use crate::mcp::bounds::{TEXT_LIMIT_BYTES, beginning};
-use crate::mcp::call::{Call, Reply, arguments};
-use crate::mcp::current::{Ground, forget_if_over, plan_of};
+use crate::http::Problem;
+use crate::mcp::call::{Call, Reply};
 use crate::mcp::error::ToolError;
-use crate::mcp::inside::Refused;
-use crate::mcp::place::path_in_plan;
+use crate::mcp::working_plan::{WorkingPlan, done_in, plan_of};
+use crate::plans::acts;
 
-/// How much of a file stands in an answer. The rest of the room is for what is said about it.
-const FILE_LIMIT_BYTES: usize = TEXT_LIMIT_BYTES - 1024;
+/// How many changed paths an answer names.
+const NAMED_CHANGES: usize = 20;
 
-pub(super) const TOOLS: &[Entry] = &[
-    Entry {
-        name: "plan_read",
-        title: "Read a file",
-        description: "Reads a file of the plan, with your changes in it, or lists a directory. Read a file before you edit it. \
-            Example: {\"path\": \"src/main.rs\"}",
-        schema: read_schema,
-        nature: Nature::Reads,
-        interruption: Interruption::Dropped,
-        run: |call, given| Box::pin(read(call, given)),
-        read: reads::<ReadArguments>,
-    },
-    Entry {
-        name: "plan_write",
-        title: "Write a file",
-        description: "Writes a whole file of the plan; directories on the way are made. For a small change use plan_edit. \
-            Example: {\"path\": \"notes.md\", \"text\": \"# Notes\\n\"}",
-        schema: write_schema,
-        nature: Nature::Replaces,
-        interruption: Interruption::Itself,
-        run: |call, given| Box::pin(write(call, given)),
-        read: reads::<WriteArguments>,
-    },
-    Entry {
-        name: "plan_edit",
-        title: "Edit a file",
-        description: "Replaces a piece of a file of the plan. `find` must be the exact text, spaces included, and occur exactly \
-            once: take a line or two around it. \
-            Example: {\"path\": \"src/main.rs\", \"find\": \"hello\", \"replace\": \"goodbye\"}",
-        schema: edit_schema,
-        nature: Nature::Changes,
-        interruption: Interruption::Itself,
-        run: |call, given| Box::pin(edit(call, given)),
-        read: reads::<EditArguments>,
-    },
-    Entry {
-        name: "plan_delete",
-        title: "Delete a file",
-        description: "Deletes a file or a directory of the plan, with all that is in it. Example: {\"path\": \"old.rs\"}",
-        schema: delete_schema,
-        nature: Nature::Replaces,
-        interruption: Interruption::Itself,
-        run: |call, given| Box::pin(delete(call, given)),
-        read: reads::<DeleteArguments>,
-    },
-];
-
-fn path_member() -> (&'static str, Value) {
-    ("path", text("Path from the root of the workspace."))
-}
-
-fn reason_member() -> (&'static str, Value) {
-    (
-        "reason",
-        text("Why, in one line; people see it when they review."),
-    )
-}
-
-fn read_schema() -> Value {
-    object(
-        &[path_member()],
-        &[
-            (
-                "first_line",
-                number(1, u64::from(u32::MAX), "Begin at this line, from 1."),
-            ),
-            ("last_line", number(1, u64::from(u32::MAX), "End with this line.")),
-            plan_member(),
-        ],
-    )
-}
-
-fn write_schema() -> Value {
-    object(
-        &[path_member(), ("text", text("The whole content."))],
-        &[
-            (
-                "executable",
-                yes_or_no("Whether it can be executed; as it was if left out."),
-            ),
-            (
-                "if_hash",
-                text(
-                    "Refuse unless the file has this hash, which plan_read shows; empty: unless there is none.",
+pub(super) fn tools() -> Vec<Entry> {
+    let path = || required("path", Takes::Text, "Path relative to the root of the workspace.");
+    let reason = || {
+        optional(
+            "reason",
+            Takes::Text,
+            "Why, in one line; people see it when they review.",
+        )
+    };
+    vec![
+        tool(
+            "plan_read",
+            "Read a file",
+            "Reads a file of the plan, with your changes in it, or lists a directory. Read a file before you edit it. \
+             Example: {\"path\": \"src/main.rs\"}",
+            vec![
+                path(),
+                line("first_line", "Start at this line, counted from 1."),
+                line("last_line", "End with this line."),
+                plan(),
+            ],
+            Effect::Reads,
+            |call, arguments| Box::pin(read(call, arguments)),
+        ),
+        tool(
+            "plan_write",
+            "Write a file",
+            "Writes a whole file of the plan, and creates missing directories. For a small change use plan_edit. \
+             Example: {\"path\": \"notes.md\", \"text\": \"# Notes\\n\"}",
+            vec![
+                path(),
+                required("text", Takes::Text, "The whole content."),
+                optional(
+                    "executable",
+                    Takes::YesOrNo,
+                    "Whether it is executable. Default: as it was.",
                 ),
-            ),
-            reason_member(),
-            plan_member(),
-        ],
-    )
+                optional(
+                    "if_hash",
+                    Takes::Text,
+                    "Refuse unless the file has this hash, which plan_read shows. Empty: refuse if the file exists.",
+                ),
+                reason(),
+                plan(),
+            ],
+            Effect::Replaces,
+            |call, arguments| Box::pin(write(call, arguments)),
+        ),
+        tool(
+            "plan_edit",
+            "Edit a file",
+            "Replaces a piece of a file of the plan. `find` must be the exact text, including whitespace, and occur exactly \
+             once: include a line or two around it. \
+             Example: {\"path\": \"src/main.rs\", \"find\": \"hello\", \"replace\": \"goodbye\"}",
+            vec![
+                path(),
+                required("find", Takes::Text, "The exact text that is there now."),
+                required("replace", Takes::Text, "The text that replaces it."),
+                reason(),
+                plan(),
+            ],
+            Effect::Changes,
+            |call, arguments| Box::pin(edit(call, arguments)),
+        ),
+        tool(
+            "plan_delete",
+            "Delete a file",
+            "Deletes a file of the plan, or a directory with everything in it. Example: {\"path\": \"old.rs\"}",
+            vec![path(), reason(), plan()],
+            Effect::Replaces,
+            |call, arguments| Box::pin(delete(call, arguments)),
+        ),
+    ]
 }
 
-fn edit_schema() -> Value {
-    object(
-        &[
-            path_member(),
-            ("find", text("The exact text that is there now.")),
-            ("replace", text("What takes its place.")),
-        ],
-        &[reason_member(), plan_member()],
-    )
-}
-
-fn delete_schema() -> Value {
-    object(&[path_member()], &[reason_member(), plan_member()])
+fn line(name: &'static str, description: &'static str) -> Parameter {
+    let takes = Takes::Capped {
+        least: 1,
+        most: u64::from(u32::MAX),
+    };
+    optional(name, takes, description)
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ReadArguments {
     path: String,
-    first_line: Option<usize>,
-    last_line: Option<usize>,
+    first_line: Option<u64>,
+    last_line: Option<u64>,
     plan: Option<String>,
 }
 
-async fn read(call: &Call<'_>, given: Map<String, Value>) -> Result<Answer, ToolError> {
-    let ReadArguments {
-        path,
-        first_line,
-        last_line,
-        plan,
-    } = arguments(given)?;
-    let ground = plan_of(call, plan.as_deref()).await?;
-    let path = path_in_plan(&ground, &path)?;
-    let path = match path.as_str() {
-        "." => "",
-        path => path.trim_end_matches('/'),
+async fn read(call: &Call<'_>, arguments: ReadArguments) -> Result<Answer, ToolError> {
+    let plan = plan_of(call, arguments.plan.as_deref()).await?;
+    let path = plan.path(&arguments.path)?;
+    let text = match &path {
+        SandboxPath::Root => String::new(),
+        SandboxPath::Path(path) => path.to_string(),
     };
-    // Agents do this all day, so it is not asked as a request but done as one would do it.
-    let found = read_plan_file(call.app, ground.plan()?, path).await;
-    let found: Result<PlanFile, ToolError> = found.map_err(|problem| Refused::from(problem).into());
-    if let Err(error) = &found {
-        forget_if_over(call, &ground, error);
-    }
-    let file = found?;
-    Ok(Reply::text(told(&file, first_line, last_line)?).into())
+    let found = acts::read_file(call.app, plan.id, &text).await;
+    let found = match (found, path) {
+        (Err(problem), SandboxPath::Path(path)) if problem.code() == ErrorCode::FileNotFound => {
+            Err(with_similar(call, &plan, path, problem).await)
+        }
+        (found, _) => found,
+    };
+    let file = done_in(call, &plan, found)?;
+    Ok(Reply::text(shown(&file, arguments.first_line, arguments.last_line)?).into())
 }
 
-fn told(file: &PlanFile, first: Option<usize>, last: Option<usize>) -> Result<String, ToolError> {
+/// Adds the path that was meant, if there is one with nearly the same name.
+async fn with_similar(call: &Call<'_>, plan: &WorkingPlan, path: RelPath, problem: Problem) -> Problem {
+    let similar = move |explorer: &mut plans::Explorer<'_, '_>| similar_path(explorer, &path);
+    match call.app.plans.explore(plan.id, similar).await {
+        Ok(Some(meant)) => problem.and(&format!("Did you mean `{meant}`?")),
+        _ => problem,
+    }
+}
+
+fn shown(file: &PlanFile, first: Option<u64>, last: Option<u64>) -> Result<String, ToolError> {
     match (file.kind.as_str(), &file.text) {
         ("directory", _) => Ok(match file.names.is_empty() {
             true => "The directory is empty.\n".to_owned(),
-            false => beginning(
+            false => cut(
                 format!("{}\n", file.names.join("\n")),
-                FILE_LIMIT_BYTES,
+                SHOWN_LIMIT_BYTES,
                 "list a part of it with plan_shell",
             ),
         }),
@@ -172,7 +152,7 @@ fn told(file: &PlanFile, first: Option<usize>, last: Option<usize>) -> Result<St
             "It is a symlink to {}.\n",
             file.target.as_deref().unwrap_or_default()
         )),
-        (_, Some(text)) => lines_of(text, file.hash.as_deref(), (first, last)),
+        (_, Some(text)) => part_of(file, text, first, last),
         (_, None) => {
             let size = file.base64.as_ref().map_or(0, |base64| base64.len() / 4 * 3);
             Ok(format!(
@@ -182,50 +162,30 @@ fn told(file: &PlanFile, first: Option<usize>, last: Option<usize>) -> Result<St
     }
 }
 
-/// The lines that were asked for, as they are, and what is to be said about them in the first line.
-fn lines_of(
-    text: &str,
-    hash: Option<&str>,
-    (first, last): (Option<usize>, Option<usize>),
-) -> Result<String, ToolError> {
-    let first = first.unwrap_or(1);
-    let last = last.unwrap_or(usize::MAX);
-    if first == 0 || last < first {
+/// The lines that were asked for, as they are, after a line that says which they are.
+fn part_of(file: &PlanFile, text: &str, first: Option<u64>, last: Option<u64>) -> Result<String, ToolError> {
+    let (first, last) = (first.unwrap_or(1), last.unwrap_or(u64::MAX));
+    if last < first {
         return Err(ToolError::argument(
-            "first_line",
-            "lines count from 1, and the last line can't come before the first",
+            "last_line",
+            "can't come before the first line",
         ));
     }
-    let total = text.lines().count();
-    let mut shown = String::new();
-    let mut end = first.saturating_sub(1);
-    for line in text.split_inclusive('\n').skip(first - 1).take(last - first + 1) {
-        if shown.len() + line.len() > FILE_LIMIT_BYTES {
-            break;
-        }
-        shown.push_str(line);
-        end += 1;
-    }
-    if end < last.min(total) && shown.is_empty() {
-        // One line is longer than an answer may be.
-        let line = text.split_inclusive('\n').nth(first - 1).unwrap_or_default();
-        return Ok(beginning(
-            line.to_owned(),
-            FILE_LIMIT_BYTES,
-            "read the rest of this line with plan_shell",
-        ));
-    }
-    let hash = hash.map(|hash| format!(", hash {hash}")).unwrap_or_default();
-    let head = match (first, end >= total) {
-        (1, true) if total == 1 => format!("[1 line{hash}]\n"),
-        (1, true) => format!("[{total} lines{hash}]\n"),
-        (_, true) => format!("[lines {first} to {end} of {total}{hash}]\n"),
+    let count = (last - first).saturating_add(1);
+    let lines = lines_of(&file.path, text.as_bytes(), first, count).map_err(ToolError::of_arguments)?;
+    let (end, total) = (lines.last, lines.total);
+    let hash = file.hash.as_ref().map(|hash| format!(", hash {hash}"));
+    let hash = hash.unwrap_or_default();
+    let head = match (first, lines.is_to_the_end()) {
+        (1, true) if total == 1 => format!("[1 line{hash}]"),
+        (1, true) => format!("[{total} lines{hash}]"),
+        (_, true) => format!("[lines {first} to {end} of {total}{hash}]"),
         (_, false) => {
             let next = end + 1;
-            format!("[lines {first} to {end} of {total}{hash}; continue with first_line {next}]\n")
+            format!("[lines {first} to {end} of {total}{hash}; continue with first_line {next}]")
         }
     };
-    Ok(format!("{head}{shown}"))
+    Ok(format!("{head}\n{}", lines.text))
 }
 
 #[derive(Debug, Deserialize)]
@@ -239,24 +199,16 @@ struct WriteArguments {
     plan: Option<String>,
 }
 
-async fn write(call: &Call<'_>, given: Map<String, Value>) -> Result<Answer, ToolError> {
-    let WriteArguments {
-        path,
-        text,
-        executable,
-        if_hash,
-        reason,
-        plan,
-    } = arguments(given)?;
-    let ground = plan_of(call, plan.as_deref()).await?;
+async fn write(call: &Call<'_>, arguments: WriteArguments) -> Result<Answer, ToolError> {
+    let plan = plan_of(call, arguments.plan.as_deref()).await?;
     let operation = FileOperation::Write {
-        path: path_in_plan(&ground, &path)?,
-        text: Some(text),
+        path: plan.path(&arguments.path)?.to_string(),
+        text: Some(arguments.text),
         base64: None,
-        executable,
-        if_hash,
+        executable: arguments.executable,
+        if_hash: arguments.if_hash,
     };
-    changed(call, &ground, "plan_write", reason, operation).await
+    changed(call, &plan, "plan_write", arguments.reason, operation).await
 }
 
 #[derive(Debug, Deserialize)]
@@ -269,21 +221,14 @@ struct EditArguments {
     plan: Option<String>,
 }
 
-async fn edit(call: &Call<'_>, given: Map<String, Value>) -> Result<Answer, ToolError> {
-    let EditArguments {
-        path,
-        find,
-        replace,
-        reason,
-        plan,
-    } = arguments(given)?;
-    let ground = plan_of(call, plan.as_deref()).await?;
+async fn edit(call: &Call<'_>, arguments: EditArguments) -> Result<Answer, ToolError> {
+    let plan = plan_of(call, arguments.plan.as_deref()).await?;
     let operation = FileOperation::Edit {
-        path: path_in_plan(&ground, &path)?,
-        find,
-        replace,
+        path: plan.path(&arguments.path)?.to_string(),
+        find: arguments.find,
+        replace: arguments.replace,
     };
-    changed(call, &ground, "plan_edit", reason, operation).await
+    changed(call, &plan, "plan_edit", arguments.reason, operation).await
 }
 
 #[derive(Debug, Deserialize)]
@@ -294,88 +239,132 @@ struct DeleteArguments {
     plan: Option<String>,
 }
 
-async fn delete(call: &Call<'_>, given: Map<String, Value>) -> Result<Answer, ToolError> {
-    let DeleteArguments { path, reason, plan } = arguments(given)?;
-    let ground = plan_of(call, plan.as_deref()).await?;
+async fn delete(call: &Call<'_>, arguments: DeleteArguments) -> Result<Answer, ToolError> {
+    let plan = plan_of(call, arguments.plan.as_deref()).await?;
     let operation = FileOperation::Delete {
-        path: path_in_plan(&ground, &path)?,
+        path: plan.path(&arguments.path)?.to_string(),
     };
-    changed(call, &ground, "plan_delete", reason, operation).await
+    changed(call, &plan, "plan_delete", arguments.reason, operation).await
 }
 
 async fn changed(
     call: &Call<'_>,
-    ground: &Ground,
+    plan: &WorkingPlan,
     tool: &str,
     reason: Option<String>,
     operation: FileOperation,
 ) -> Result<Answer, ToolError> {
-    let order = ChangeFiles {
+    let request = ChangeFiles {
         changeset: None,
         tool: Some(tool.to_owned()),
         reason: reason.unwrap_or_default(),
-        operations: vec![operation],
+        operations: vec![operation.clone()],
     };
-    let path = format!("/v1/plans/{}/changes", ground.id);
-    let done: Result<FilesChanged, ToolError> = call.post(&path, &order).await;
-    if let Err(error) = &done {
-        forget_if_over(call, ground, error);
-    }
-    let done = done?;
+    let done = match acts::change_files(call.app, &call.caller(), plan.id, request).await {
+        Err(problem) if problem.code() == ErrorCode::FileRefused => {
+            Err(with_hint(call, plan, operation, problem).await)
+        }
+        done => done,
+    };
+    let done = done_in(call, plan, done)?;
     let mut text: String = done
         .changes
         .iter()
-        .take(20)
+        .take(NAMED_CHANGES)
         .map(|change| format!("{} {}\n", change.kind, change.path))
         .collect();
     match done.changes.len() {
         0 => text.push_str("Nothing changed: it is already like that.\n"),
-        count if count > 20 => text.push_str(&format!("and {} more\n", count - 20)),
+        count if count > NAMED_CHANGES => text.push_str(&format!("and {} more\n", count - NAMED_CHANGES)),
         _ => {}
     }
-    if let Ok(id) = ground.id.parse() {
-        for overlap in &call.app.plans.overlaps(id) {
-            text.push_str(&overlap_line(overlap));
-        }
+    for overlap in &call.app.plans.overlaps(plan.id) {
+        text.push_str(&overlap_line(overlap));
     }
     Ok(Reply::text(text).into())
 }
 
+/// Says where the text of an edit is, if it is not there exactly once.
+async fn with_hint(
+    call: &Call<'_>,
+    plan: &WorkingPlan,
+    operation: FileOperation,
+    problem: Problem,
+) -> Problem {
+    let (path, find) = match operation {
+        FileOperation::Edit { path, find, .. } if !find.is_empty() => (path.parse::<RelPath>(), find),
+        _ => return problem,
+    };
+    let Ok(path) = path else {
+        return problem;
+    };
+    let looked = move |explorer: &mut plans::Explorer<'_, '_>| find_once(explorer, &path, &find).map(drop);
+    match call.app.plans.explore(plan.id, looked).await {
+        Ok(Err(sessions::tools::ToolError::Refused(why))) => Problem::new(problem.code(), why),
+        _ => problem,
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use sessions::tools::ANSWER_LIMIT_BYTES;
+
     use super::*;
+
+    fn part(text: &str, hash: Option<&str>, first: Option<u64>, last: Option<u64>) -> Result<String, String> {
+        let file = PlanFile {
+            path: "a.txt".to_owned(),
+            kind: "file".to_owned(),
+            text: Some(text.to_owned()),
+            base64: None,
+            mode: None,
+            hash: hash.map(str::to_owned),
+            target: None,
+            names: Vec::new(),
+        };
+        shown(&file, first, last).map_err(|error| error.to_string())
+    }
 
     #[test]
     fn lines_are_as_they_are_and_say_where_to_go_on() {
         let text = "one\ntwo\r\nthree";
-        for (lines, expected) in [
-            ((None, None), "[3 lines, hash h]\none\ntwo\r\nthree"),
-            ((Some(2), None), "[lines 2 to 3 of 3, hash h]\ntwo\r\nthree"),
+        for (first, last, expected) in [
+            (None, None, Ok("[3 lines, hash h]\none\ntwo\r\nthree")),
+            (Some(2), None, Ok("[lines 2 to 3 of 3, hash h]\ntwo\r\nthree")),
             (
-                (Some(2), Some(2)),
-                "[lines 2 to 2 of 3, hash h; continue with first_line 3]\ntwo\r\n",
+                Some(2),
+                Some(2),
+                Ok("[lines 2 to 2 of 3, hash h; continue with first_line 3]\ntwo\r\n"),
             ),
-            ((None, Some(9)), "[3 lines, hash h]\none\ntwo\r\nthree"),
-            ((Some(9), None), "[lines 9 to 8 of 3, hash h]\n"),
+            (None, Some(9), Ok("[3 lines, hash h]\none\ntwo\r\nthree")),
+            (Some(9), None, Err("`a.txt` has 3 lines, so there is no line 9.")),
+            (
+                Some(2),
+                Some(1),
+                Err("`last_line`: can't come before the first line"),
+            ),
         ] {
-            assert_eq!(lines_of(text, Some("h"), lines).unwrap(), expected, "{lines:?}");
+            let found = part(text, Some("h"), first, last);
+            assert_eq!(
+                found.as_deref().map_err(String::as_str),
+                expected,
+                "{first:?} {last:?}"
+            );
         }
-        assert!(lines_of(text, None, (Some(0), None)).is_err());
-        assert!(lines_of(text, None, (Some(2), Some(1))).is_err());
-        assert_eq!(lines_of("", None, (None, None)).unwrap(), "[0 lines]\n");
-        let long = "x".repeat(FILE_LIMIT_BYTES - 1) + "\nlast\n";
-        let told = lines_of(&long, None, (None, None)).unwrap();
+        assert_eq!(part("", None, None, None).unwrap(), "[0 lines]\n");
+        let long = "x".repeat(SHOWN_LIMIT_BYTES - 1) + "\nlast\n";
+        let shown = part(&long, None, None, None).unwrap();
         assert!(
-            told.starts_with("[lines 1 to 1 of 2; continue with first_line 2]\nxxx"),
+            shown.starts_with("[lines 1 to 1 of 2; continue with first_line 2]\nxxx"),
             "{}",
-            &told[..80]
+            &shown[..80]
         );
-        let huge = "x".repeat(FILE_LIMIT_BYTES * 2);
-        let told = lines_of(&huge, None, (None, None)).unwrap();
+        let huge = "x".repeat(SHOWN_LIMIT_BYTES * 2);
+        let shown = part(&huge, None, None, None).unwrap();
         assert!(
-            told.len() < TEXT_LIMIT_BYTES && told.contains("bytes omitted"),
+            shown.len() < ANSWER_LIMIT_BYTES && shown.contains("[line 1 is cut: it has "),
             "{}",
-            told.len()
+            shown.len()
         );
     }
 }

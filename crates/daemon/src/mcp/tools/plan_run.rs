@@ -1,84 +1,63 @@
-//! Commands run in a plan: one that is wanted, or its checks.
+//! Commands run in a plan: those of the client, and the checks.
 
-use protocol::{CheckPlan, CheckState, Job, JobCommand, JobSubmitted, Plan, SubmitJob};
+use std::sync::Arc;
+
+use protocol::{CancelJob, CheckPlan, CheckState, Job, JobCommand, JobId, SubmitJob};
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use sessions::tools::{SandboxPath, Takes, optional, required};
 
-use super::entry::{
-    Answer, Entry, Interruption, Nature, number, object, plan_member, reads, text, texts, wait_member,
-    yes_or_no,
-};
+use super::entry::{Answer, Effect, Entry, plan, time_limit, tool, wait};
 use super::plan::check_word;
-use crate::mcp::call::{Call, Reply, arguments};
-use crate::mcp::current::{Ground, forget_if_over, plan_of};
+use crate::jobs::acts as jobs;
+use crate::mcp::call::{Call, Reply};
 use crate::mcp::error::ToolError;
-use crate::mcp::place::path_in_plan;
 use crate::mcp::waiting::{Waited, output_of, patience, standing, wait_for};
+use crate::mcp::working_plan::{done_in, id, plan_of};
 use crate::page::counted_files;
+use crate::plans::acts;
 
-/// The longest time that a command may be given.
-const LONGEST_RUN_SECONDS: u64 = 24 * 60 * 60;
-/// Why a command is stopped that nobody waits for any more.
-const NOBODY_WAITS: &str = "the client is no longer waiting for it";
-
-pub(super) const TOOLS: &[Entry] = &[
-    Entry {
-        name: "plan_shell",
-        title: "Run a command in the plan",
-        description: "Runs a line of the shell in the plan's sandbox: builds, tests, searches (grep, ls, git log). What it \
-            changes in the repository is part of the plan. If it takes longer than wait_seconds it goes on, and you get its \
-            job for job_status. Example: {\"command\": \"cargo test -q\"}",
-        schema: shell_schema,
-        nature: Nature::Runs,
-        interruption: Interruption::Itself,
-        run: |call, given| Box::pin(shell(call, given)),
-        read: reads::<ShellArguments>,
-    },
-    Entry {
-        name: "plan_check",
-        title: "Run the checks of the plan",
-        description: "Runs the checks that must pass before the plan can be applied, and shows what fails. `commands` adds \
-            checks first. Example: {\"commands\": [\"cargo test -q\"]}",
-        schema: check_schema,
-        nature: Nature::Runs,
-        interruption: Interruption::Itself,
-        run: |call, given| Box::pin(check(call, given)),
-        read: reads::<CheckArguments>,
-    },
-];
-
-fn shell_schema() -> Value {
-    object(
-        &[("command", text("A line for `sh -c`."))],
-        &[
-            (
-                "directory",
-                text("Directory to start in, from the root of the workspace; the root if left out."),
-            ),
-            ("stdin", text("What it reads from its standard input.")),
-            (
-                "time_limit_seconds",
-                number(1, LONGEST_RUN_SECONDS, "Stop it after so many seconds."),
-            ),
-            wait_member(),
-            plan_member(),
-        ],
-    )
-}
-
-fn check_schema() -> Value {
-    object(
-        &[],
-        &[
-            (
-                "commands",
-                texts("Commands for `sh -c` to add to the checks first."),
-            ),
-            ("all", yes_or_no("Run those again that have passed already.")),
-            wait_member(),
-            plan_member(),
-        ],
-    )
+pub(super) fn tools() -> Vec<Entry> {
+    vec![
+        tool(
+            "plan_shell",
+            "Run a command in the plan",
+            "Runs a shell command in the plan's sandbox: builds, tests, searches (grep, ls, git log). What it changes in the \
+             repository becomes part of the plan. If it takes longer than wait_seconds it keeps running, and you get its job \
+             for job_status. Example: {\"command\": \"cargo test -q\"}",
+            vec![
+                required("command", Takes::Text, "A line for `sh -c`."),
+                optional(
+                    "directory",
+                    Takes::Text,
+                    "Directory to run it in, relative to the root of the workspace. Default: the root.",
+                ),
+                optional("stdin", Takes::Text, "Its standard input."),
+                time_limit(),
+                wait(),
+                plan(),
+            ],
+            Effect::Runs,
+            |call, arguments| Box::pin(shell(call, arguments)),
+        ),
+        tool(
+            "plan_check",
+            "Run the checks of the plan",
+            "Runs the checks that must pass before the plan can be applied, and shows the output of those that fail. \
+             `commands` adds checks first. Example: {\"commands\": [\"cargo test -q\"]}",
+            vec![
+                optional(
+                    "commands",
+                    Takes::Texts,
+                    "Commands for `sh -c` to add to the checks first.",
+                ),
+                optional("all", Takes::YesOrNo, "Also run checks again that have passed."),
+                wait(),
+                plan(),
+            ],
+            Effect::Runs,
+            |call, arguments| Box::pin(check(call, arguments)),
+        ),
+    ]
 }
 
 #[derive(Debug, Deserialize)]
@@ -92,53 +71,51 @@ struct ShellArguments {
     plan: Option<String>,
 }
 
-async fn shell(call: &Call<'_>, given: Map<String, Value>) -> Result<Answer, ToolError> {
-    let ShellArguments {
-        command,
-        directory,
-        stdin,
-        time_limit_seconds,
-        wait_seconds,
-        plan,
-    } = arguments(given)?;
-    let ground = plan_of(call, plan.as_deref()).await?;
-    let start = match &directory {
-        None => ground.root.clone(),
-        Some(directory) => match path_in_plan(&ground, directory)?.as_str() {
-            "" | "." => ground.root.clone(),
-            below => format!("{}/{below}", ground.root),
-        },
+async fn shell(call: &Call<'_>, arguments: ShellArguments) -> Result<Answer, ToolError> {
+    let plan = plan_of(call, arguments.plan.as_deref()).await?;
+    let below = arguments
+        .directory
+        .map(|directory| plan.path(&directory))
+        .transpose()?;
+    let directory = match below.as_ref().and_then(SandboxPath::as_path) {
+        None => plan.root.clone(),
+        Some(below) => plan.root.join(below.as_path()),
     };
-    let order = SubmitJob {
+    let request = SubmitJob {
         command: JobCommand {
-            shell: Some(command),
-            directory: start,
-            stdin,
-            plan: Some(ground.id.clone()),
+            shell: Some(arguments.command),
+            directory: directory.display().to_string(),
+            stdin: arguments.stdin,
+            plan: Some(plan.id.to_string()),
             ..JobCommand::default()
         },
-        time_limit_ms: time_limit_seconds.map(|seconds| seconds.saturating_mul(1000)),
+        time_limit_ms: arguments.time_limit_seconds.map(|seconds| seconds * 1000),
         // Somebody waits for it, so it goes before what nobody waits for.
         priority: Some(10),
         ..SubmitJob::default()
     };
-    let submitted: Result<JobSubmitted, ToolError> = call.post("/v1/jobs", &order).await;
-    if let Err(error) = &submitted {
-        forget_if_over(call, &ground, error);
-    }
-    let job = submitted?.job;
-    match wait_for(call, &job.id, &patience(call, wait_seconds)).await? {
-        Waited::Ended(job) => ended(call, &job).await,
-        Waited::StillThere(job) => still_there(call, &job).await,
+    let submitted = jobs::submit(call.app, &call.caller(), request).await;
+    let job = id("job", &done_in(call, &plan, submitted)?.job.id)?;
+    match wait_for(call, job, &patience(call, arguments.wait_seconds)).await? {
+        Waited::Ended(ended) => ended_answer(call, job, &ended).await,
+        Waited::StillRunning(running) => {
+            let output = output_of(call, job).await?;
+            Ok(Reply::text(format!(
+                "{output}[{}; it keeps running. Call job_status with {{\"job\": \"{job}\", \"wait_seconds\": 60}} to wait \
+                 for it, or job_cancel to stop it.]\n",
+                standing(&running)
+            ))
+            .into())
+        }
         Waited::Interrupted => {
-            stop(call, &job.id).await;
+            stop(call, job).await;
             Err(ToolError::Cancelled)
         }
     }
 }
 
-async fn ended(call: &Call<'_>, job: &Job) -> Result<Answer, ToolError> {
-    let output = output_of(call, &job.id).await?;
+async fn ended_answer(call: &Call<'_>, id: JobId, job: &Job) -> Result<Answer, ToolError> {
+    let output = output_of(call, id).await?;
     let changed = match job.changed_files {
         None | Some(0) => String::new(),
         Some(count) => format!("It changed {} in the plan.\n", counted_files(count)),
@@ -154,25 +131,13 @@ async fn ended(call: &Call<'_>, job: &Job) -> Result<Answer, ToolError> {
     })
 }
 
-async fn still_there(call: &Call<'_>, job: &Job) -> Result<Answer, ToolError> {
-    let output = output_of(call, &job.id).await?;
-    Ok(Reply::text(format!(
-        "{output}[{}; it keeps running. Call job_status with {{\"job\": \"{}\", \"wait_seconds\": 60}} to wait for it, or \
-         job_cancel to stop it.]\n",
-        standing(job),
-        job.id
-    ))
-    .into())
-}
-
 /// Stops a command that nobody waits for any more, whether or not somebody stays to see it.
-async fn stop(call: &Call<'_>, id: &str) {
-    let (inside, actor, id) = (call.inside.clone(), call.client.actor.clone(), id.to_owned());
+async fn stop(call: &Call<'_>, id: JobId) {
+    let (app, caller) = (Arc::clone(call.app), call.caller());
     let stopping = async move {
-        let path = format!("/v1/jobs/{id}/cancel");
-        let stopped: Result<Value, _> = inside.post(&actor, &path, &json!({ "why": NOBODY_WAITS })).await;
-        if let Err(error) = stopped {
-            tracing::debug!(%error, "a command has ended before it could be stopped");
+        let why = "the client is no longer waiting for it".to_owned();
+        if let Err(problem) = jobs::cancel(&app, &caller, id, CancelJob { why }).await {
+            tracing::debug!(?problem, "a command has ended before it could be stopped");
         }
     };
     // If the runtime ends under it, so does the command.
@@ -190,58 +155,44 @@ struct CheckArguments {
     plan: Option<String>,
 }
 
-async fn check(call: &Call<'_>, given: Map<String, Value>) -> Result<Answer, ToolError> {
-    let CheckArguments {
-        commands,
-        all,
-        wait_seconds,
-        plan,
-    } = arguments(given)?;
-    let ground = plan_of(call, plan.as_deref()).await?;
-    let order = CheckPlan { add: commands, all };
-    let started: Result<Plan, ToolError> = call.post(&format!("/v1/plans/{}/check", ground.id), &order).await;
-    if let Err(error) = &started {
-        forget_if_over(call, &ground, error);
-    }
-    let started = started?;
+async fn check(call: &Call<'_>, arguments: CheckArguments) -> Result<Answer, ToolError> {
+    let plan = plan_of(call, arguments.plan.as_deref()).await?;
+    let request = CheckPlan {
+        add: arguments.commands,
+        all: arguments.all,
+    };
+    let started = acts::check(call.app, &call.caller(), plan.id, request).await;
+    let started = done_in(call, &plan, started)?;
     if started.checks.is_empty() {
         return Ok(Reply::text("The plan has no checks. Add some with `commands`.\n").into());
     }
-    let patience = patience(call, wait_seconds);
+    let patience = patience(call, arguments.wait_seconds);
     let running = started
         .checks
         .iter()
         .filter(|check| check.state == CheckState::Running);
     for job in running.filter_map(|check| check.job.as_deref()) {
-        // Whoever does not wait leaves them to themselves: what they find out is kept in the plan.
-        if let Waited::Interrupted = wait_for(call, job, &patience).await? {
+        // Checks keep running when nobody waits: their results are kept in the plan.
+        if let Waited::Interrupted = wait_for(call, id("job", job)?, &patience).await? {
             return Err(ToolError::Cancelled);
         }
     }
-    told(call, &ground).await
-}
-
-async fn told(call: &Call<'_>, ground: &Ground) -> Result<Answer, ToolError> {
-    let plan: Plan = call.get(&format!("/v1/plans/{}", ground.id)).await?;
-    let mut text = String::new();
-    let mut failed = false;
-    for check in &plan.checks {
+    let mut reply = Reply::default();
+    for check in &acts::show(call.app, plan.id).await?.checks {
+        let text = &mut reply.text;
         text.push_str(&format!("`{}` {}", check.command, check_word(check.state)));
         match (&check.job, check.state) {
             (Some(job), CheckState::Running) => {
-                text.push_str(&format!(" as {job}; call job_status to wait for it"))
+                text.push_str(&format!(" as {job}; call job_status to wait for it"));
             }
             (Some(job), CheckState::Failed) => {
-                failed = true;
-                text.push_str(&format!(" ({job}):\n{}", output_of(call, job).await?.trim_end()));
+                let output = output_of(call, id("job", job)?).await?;
+                text.push_str(&format!(" ({job}):\n{}", output.trim_end()));
+                reply.failed = true;
             }
             _ => {}
         }
-        text.push('\n');
+        reply.text.push('\n');
     }
-    let reply = Reply::text(text);
-    Ok(match failed {
-        true => reply.failed().into(),
-        false => reply.into(),
-    })
+    Ok(reply.into())
 }

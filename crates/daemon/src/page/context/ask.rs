@@ -16,7 +16,7 @@ use super::answer::{self, Around};
 use super::indexes as context_indexes;
 use super::question::{Asked, Choices, form};
 use crate::app::App;
-use crate::context::wire as context_wire;
+use crate::context::{acts, wire as context_wire};
 use crate::http::{body, breakers, context as over_http};
 use crate::page::login::Visitor;
 use crate::page::parts::form::{Notice, OwnForm, done};
@@ -83,10 +83,9 @@ pub(crate) fn indexes(app: &App) -> Vec<ContextIndex> {
     indexes.iter().map(context_wire::index_to_wire).collect()
 }
 
-async fn answer(app: &Arc<App>, question: ContextQuestion) -> Markup {
-    let asking = over_http::ask(State(Arc::clone(app)), body::Json(question));
-    match asking.await {
-        Ok(Json(answer)) => {
+async fn answer(app: &App, question: ContextQuestion) -> Markup {
+    match acts::ask(app, question).await {
+        Ok(answer) => {
             let around = Around {
                 strategies: &strategies(app),
                 breakers: &breakers::all(app).breakers,

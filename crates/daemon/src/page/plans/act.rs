@@ -5,10 +5,13 @@
 
 use std::sync::Arc;
 
-use ::plans::{Actor, ApplyRequest, LandingOutcome, PlanError, Run, Unapplied, UndoRequest};
+use ::plans::PlanError;
 use axum::extract::State;
 use axum::response::Redirect;
-use protocol::{CommitPlans, OutcomeKind, PlanId};
+use protocol::{
+    ApplyPlans, ChangePlan, CheckPlan, CommitPlans, ErrorCode, ForgetPlan, OutcomeKind, PlanId, PlanOutcome,
+    UndoPlan,
+};
 use serde::Deserialize;
 
 use super::buttons::Action;
@@ -16,9 +19,10 @@ use super::notice;
 use super::state::path;
 use crate::app::App;
 use crate::http::Problem;
+use crate::http::caller::Caller;
 use crate::page::parts::form::{Notice, OwnForm, done};
 use crate::page::parts::text::titled;
-use crate::plans::{CheckError, Which, apply, discard, forget, refresh, run_checks, undo};
+use crate::plans::acts;
 
 /// Who acts, as recorded in the plan.
 const BY: &str = "the page";
@@ -65,9 +69,8 @@ async fn notice(app: &App, form: &ChangeForm) -> Notice {
     match act(app, id, form).await {
         Ok(Done::Simply(outcome)) => notice::done(&title, outcome, &[]),
         Ok(Done::Attempted(outcome)) => attempted(&title, form.action, &outcome),
-        Err(Failed::Plan(PlanError::Stale { .. })) => notice::moved(&title),
-        Err(Failed::Plan(error)) => refused(&title, error),
-        Err(Failed::Other(reason)) => notice::refused(&title, &reason),
+        Err(problem) if problem.code() == ErrorCode::StaleGeneration => notice::moved(&title),
+        Err(problem) => notice::refused(&title, problem.detail()),
     }
 }
 
@@ -75,99 +78,67 @@ pub(crate) fn refused(title: &str, error: PlanError) -> Notice {
     notice::refused(title, Problem::from(error).detail())
 }
 
-enum Failed {
-    Plan(PlanError),
-    Other(String),
-}
-
-impl From<PlanError> for Failed {
-    fn from(error: PlanError) -> Self {
-        Self::Plan(error)
-    }
-}
-
-impl From<CheckError> for Failed {
-    fn from(error: CheckError) -> Self {
-        match error {
-            CheckError::Plan(error) => Self::Plan(error),
-            other => Self::Other(format!("The checks didn't run: {other}.")),
-        }
-    }
-}
-
 enum Done {
     Simply(&'static str),
-    Attempted(Box<LandingOutcome>),
+    Attempted(Box<PlanOutcome>),
 }
 
-async fn act(app: &App, id: PlanId, form: &ChangeForm) -> Result<Done, Failed> {
-    let by = || Actor::from(BY);
-    let seen = Some(form.version);
+async fn act(app: &App, id: PlanId, form: &ChangeForm) -> Result<Done, Problem> {
+    let by = Caller::named(BY);
+    let change = ChangePlan {
+        version: Some(form.version),
+        even_with_work: form.give_up == Some(Yes::Yes),
+    };
     Ok(match form.action {
         Action::Seal => {
-            app.plans.seal(id, by(), seen).await?;
+            acts::seal(app, &by, id, change).await?;
             Done::Simply("is sealed and ready for review.")
         }
         Action::Discard => {
-            let work = match form.give_up {
-                Some(Yes::Yes) => Unapplied::GiveUp,
-                None => Unapplied::Keep,
-            };
-            discard(app, id, by(), seen, work).await?;
+            acts::discard(app, &by, id, change).await?;
             Done::Simply("was discarded.")
         }
         Action::Forget => {
-            forget(app, id, by(), seen).await?;
+            let version = change.version;
+            acts::forget(app, &by, id, ForgetPlan { version }).await?;
             Done::Simply("was forgotten. Its changes and their contents were deleted.")
         }
         Action::Check | Action::CheckAll => {
-            let which = match form.action {
-                Action::CheckAll => Which::All,
-                _ => Which::NotPassed,
+            let request = CheckPlan {
+                all: form.action == Action::CheckAll,
+                ..CheckPlan::default()
             };
-            run_checks(&app.plan_watch, id, (by(), app.durable.home_id), which).await?;
+            acts::check(app, &by, id, request).await?;
             Done::Simply("is being checked. Each check runs as a job.")
         }
-        Action::Refresh => Done::Attempted(Box::new(refresh(app, id, by(), seen).await?)),
+        Action::Refresh => Done::Attempted(Box::new(acts::refresh(app, &by, id, change).await?)),
         Action::Apply => {
-            let seen = form.seen.as_deref().map(str::parse).transpose();
-            let unreadable = |_| {
-                Failed::Other(
-                    "The form doesn't say which changes you reviewed. Reload the page and try again."
-                        .to_owned(),
-                )
-            };
-            let order = ApplyRequest {
-                plans: vec![id],
-                seen: seen.map_err(unreadable)?.into_iter().collect(),
-                by: by(),
-                run: Run::Real,
+            let request = ApplyPlans {
+                plans: vec![id.to_string()],
+                seen: form.seen.iter().cloned().collect(),
+                dry_run: false,
                 commit: form.commit.map(|Yes::Yes| CommitPlans::default()),
             };
-            Done::Attempted(Box::new(apply(app, order).await?))
+            Done::Attempted(Box::new(acts::apply(app, &by, request).await?))
         }
         Action::Undo => {
-            let changeset = form.changeset.as_deref().map(str::parse).transpose();
-            let changeset = changeset.map_err(|_| Failed::Other("There is no such changeset.".to_owned()))?;
-            let order = UndoRequest {
-                plan: id,
-                changeset,
-                seen,
-                by: by(),
-                run: Run::Real,
+            let request = UndoPlan {
+                changeset: form.changeset.clone(),
+                version: change.version,
+                ..UndoPlan::default()
             };
-            Done::Attempted(Box::new(undo(app, order).await?))
+            Done::Attempted(Box::new(acts::undo(app, &by, id, request).await?))
         }
     })
 }
 
-fn attempted(title: &str, action: Action, outcome: &LandingOutcome) -> Notice {
+fn attempted(title: &str, action: Action, outcome: &PlanOutcome) -> Notice {
     let word = match action {
         Action::Undo => "undone",
         Action::Refresh => "refreshed",
         _ => "applied",
     };
-    if outcome.kind == OutcomeKind::Conflicted {
+    if outcome.outcome == OutcomeKind::Conflicted {
         return notice::conflicted(title, word, outcome.conflicts.len() as u64);
     }
     let merged = outcome.paths.iter().filter(|path| path.merged).count() as u64;

@@ -27,7 +27,8 @@ use crate::page::parts::layout::{Live, NavItem, Refresh, live_path, page};
 use crate::page::parts::list::elsewhere;
 use crate::page::parts::text::{capitalized, exact, percent_encode};
 use crate::page::parts::times::time;
-use crate::plans::{Shown, diff, wire};
+use crate::plans::diff::diff;
+use crate::plans::wire;
 use crate::times::now_ms;
 
 /// How many moments are read at a time, and shown at most: the last ones.
@@ -66,11 +67,7 @@ pub(crate) async fn show(
         Some(changeset) => Some(changeset.parse().map_err(|_| bad_address())?),
         None => None,
     };
-    let shown = Shown {
-        plan: detail.id,
-        changeset,
-    };
-    let changes = match diff(&app.plans, shown).await {
+    let changes = match diff(&app.plans, detail.id, changeset).await {
         Ok(changes) => changes,
         Err(error) => return Err(unreadable(error)),
     };

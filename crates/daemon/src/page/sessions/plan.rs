@@ -12,7 +12,8 @@ use crate::page::plans::diff::Arrangement;
 use crate::page::plans::diff_rows::rows;
 use crate::page::plans::files::letter;
 use crate::page::plans::state::{badge, extent, lines, meaning, path};
-use crate::plans::{Shown, diff, wire};
+use crate::plans::diff::diff;
+use crate::plans::wire;
 
 /// How many files are shown next to a conversation. The page of the plan shows them all.
 const SHOWN_FILES: usize = 20;
@@ -51,13 +52,9 @@ pub(crate) async fn read(app: &App, id: Option<PlanId>) -> SessionPlan {
 async fn try_read(app: &App, id: PlanId) -> Result<ShownPlan, PlanError> {
     let plan = app.plans.get(id).await?;
     let plan = wire::show(&app.plans, &app.durable.machines, &plan).await?;
-    let shown = Shown {
-        plan: id,
-        changeset: None,
-    };
     let changes = match plan.summary.files {
         0 => None,
-        _ => diff(&app.plans, shown).await.ok(),
+        _ => diff(&app.plans, id, None).await.ok(),
     };
     Ok(ShownPlan { plan, changes })
 }

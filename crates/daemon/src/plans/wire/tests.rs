@@ -4,7 +4,7 @@ use eventlog::{Sequence, Version};
 use plans::{Entry, FileFound, FileOperation, OutcomePath, SeenFile};
 use serde_json::{Value, json};
 
-use super::files::BadOperation;
+use super::files::{BadOperation, operation_of};
 use super::*;
 
 const PLAN: &str = "plan_01ARZ3NDEKTSV4RRFFQ69G5FAV";

@@ -24,11 +24,12 @@ use crate::jobs::wire::{ended, piece_to_wire, waiting_text};
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
 /// What a job says, as events, until it has ended.
-pub(super) struct Following {
+pub(super) struct FollowedOutput {
     app: Arc<App>,
     tail: OutputTail,
     channel: Option<JobChannel>,
-    told: Told,
+    /// Whether the reader has got the event `end`.
+    has_ended: bool,
     id: JobId,
     waits: Waits,
 }
@@ -41,20 +42,13 @@ enum Waits {
     NoLonger,
 }
 
-/// How much the reader has been told.
-#[derive(PartialEq, Eq)]
-enum Told {
-    NotTheEnd,
-    TheEnd,
-}
-
-impl Following {
+impl FollowedOutput {
     pub(super) fn new(app: Arc<App>, id: JobId, tail: OutputTail, channel: Option<JobChannel>) -> Self {
         Self {
             tail,
             app,
             channel,
-            told: Told::NotTheEnd,
+            has_ended: false,
             id,
             waits: Waits::Perhaps(None),
         }
@@ -96,7 +90,7 @@ impl Following {
                 numbered(Bookmark::from(after), "resync", &Resync { after: after.get() })
             }
             OutputItem::End(job, output) => {
-                self.told = Told::TheEnd;
+                self.has_ended = true;
                 named(
                     "end",
                     &ended(&self.app.jobs, &self.app.durable.machines, &job, &output),
@@ -107,9 +101,9 @@ impl Following {
     }
 }
 
-impl Source for Following {
+impl Source for FollowedOutput {
     async fn next(mut self) -> Piece<Self> {
-        if self.told == Told::TheEnd {
+        if self.has_ended {
             return None;
         }
         let mut silence = std::pin::pin!(Deadline::after(&self.app.clock, HEARTBEAT).passed());
@@ -147,7 +141,7 @@ impl Source for Following {
 
 /// How output that is there is handed out, and which channels of it.
 #[derive(Debug)]
-pub(super) enum Form {
+pub(crate) enum OutputForm {
     /// One JSON object a line.
     Lines(Vec<JobChannel>),
     /// Nothing but what was written.
@@ -155,17 +149,17 @@ pub(super) enum Form {
 }
 
 /// What a job had said at a moment.
-pub(super) struct Kept {
+pub(crate) struct KeptOutput {
     tail: OutputTail,
     /// The place that was read last.
     at: Sequence,
     /// The last place to read.
     until: Sequence,
-    form: Form,
+    form: OutputForm,
 }
 
-impl Kept {
-    pub(super) fn new(tail: OutputTail, (after, until): (Sequence, Sequence), form: Form) -> Self {
+impl KeptOutput {
+    pub(crate) fn new(tail: OutputTail, after: Sequence, until: Sequence, form: OutputForm) -> Self {
         Self {
             tail,
             at: after,
@@ -177,13 +171,13 @@ impl Kept {
     /// The bytes of an item, if it has any in this form.
     fn bytes(&self, item: &OutputItem) -> Option<Bytes> {
         match (item, &self.form) {
-            (OutputItem::Piece(piece), Form::Lines(wanted)) if wanted.contains(&piece.channel) => {
+            (OutputItem::Piece(piece), OutputForm::Lines(wanted)) if wanted.contains(&piece.channel) => {
                 Some(line(&piece_to_wire(piece)))
             }
-            (OutputItem::Piece(piece), Form::Bytes(wanted)) if wanted.contains(&piece.channel) => {
+            (OutputItem::Piece(piece), OutputForm::Bytes(wanted)) if wanted.contains(&piece.channel) => {
                 Some(Bytes::copy_from_slice(&piece.bytes))
             }
-            (OutputItem::Resync { after }, Form::Lines(_)) => {
+            (OutputItem::Resync { after }, OutputForm::Lines(_)) => {
                 Some(line(&json!({ "resync": Resync { after: after.get() } })))
             }
             _ => None,
@@ -191,7 +185,7 @@ impl Kept {
     }
 }
 
-impl Source for Kept {
+impl Source for KeptOutput {
     async fn next(mut self) -> Piece<Self> {
         while self.at < self.until {
             let item = match self.tail.next().await {

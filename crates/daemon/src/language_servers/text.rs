@@ -1,9 +1,9 @@
 //! Answers of language servers as short lines.
 
 use protocol::{
-    Call, CallsAnswer, CodeActionsAnswer, CompletionsAnswer, DiagnosticSeverity, DiagnosticsAnswer,
-    EditAnswer, FileEdit, HoverAnswer, Location, LocationsAnswer, NotAnswered, Position, SignatureAnswer,
-    Symbol, SymbolsAnswer,
+    Call, CallsAnswer, CodeActionsAnswer, CodeAnswer, CodeVerb, CompletionsAnswer, DiagnosticSeverity,
+    DiagnosticsAnswer, EditAnswer, FileEdit, HoverAnswer, Location, LocationsAnswer, NotAnswered, Position,
+    SignatureAnswer, Symbol, SymbolsAnswer,
 };
 
 /// How many completions are told. A model that wants more types more.
@@ -11,18 +11,34 @@ const COMPLETIONS: usize = 100;
 /// How much of a detail, such as a type, stands behind a name.
 const DETAIL_CHARACTERS: usize = 120;
 
-pub(super) fn hover(answer: &HoverAnswer) -> String {
+/// An answer as text for a model.
+pub(crate) fn answer_text(verb: CodeVerb, answer: &CodeAnswer) -> String {
+    match answer {
+        CodeAnswer::Diagnostics(answer) => diagnostics(answer),
+        CodeAnswer::Hover(answer) => hover(answer),
+        CodeAnswer::Completions(answer) => completions(answer),
+        CodeAnswer::Locations(answer) => locations(answer),
+        CodeAnswer::Edit(answer) => edit(answer),
+        CodeAnswer::CodeActions(answer) => actions(answer),
+        CodeAnswer::Signature(answer) => signatures(answer),
+        CodeAnswer::Symbols(answer) if verb == CodeVerb::Symbols => outline(answer),
+        CodeAnswer::Symbols(answer) => symbols(answer),
+        CodeAnswer::Calls(answer) => calls(answer),
+    }
+}
+
+fn hover(answer: &HoverAnswer) -> String {
     let text = answer.text.as_deref().map(str::trim_end).unwrap_or_default();
     or_none(lines([text.to_owned()]), "No information for this position.")
 }
 
-pub(super) fn locations(answer: &LocationsAnswer) -> String {
+fn locations(answer: &LocationsAnswer) -> String {
     let text = lines(answer.locations.iter().map(location));
     let text = or_none(text, "No results from the language server.");
     with_cut(text, answer.locations.len(), answer.total)
 }
 
-pub(super) fn diagnostics(answer: &DiagnosticsAnswer) -> String {
+fn diagnostics(answer: &DiagnosticsAnswer) -> String {
     let mut text = String::new();
     for diagnostic in &answer.diagnostics {
         let severity = match diagnostic.severity {
@@ -52,7 +68,7 @@ pub(super) fn diagnostics(answer: &DiagnosticsAnswer) -> String {
     with_missing(text, &answer.not_answered)
 }
 
-pub(super) fn outline(answer: &SymbolsAnswer) -> String {
+fn outline(answer: &SymbolsAnswer) -> String {
     let line = |symbol: &Symbol| {
         let place = symbol
             .range
@@ -64,7 +80,7 @@ pub(super) fn outline(answer: &SymbolsAnswer) -> String {
     with_cut(text, answer.symbols.len(), answer.total)
 }
 
-pub(super) fn symbols(answer: &SymbolsAnswer) -> String {
+fn symbols(answer: &SymbolsAnswer) -> String {
     let line = |symbol: &Symbol| {
         let place = match symbol.range {
             Some(range) => at(&symbol.path, range.start),
@@ -86,7 +102,7 @@ pub(super) fn symbols(answer: &SymbolsAnswer) -> String {
     with_cut(text, answer.symbols.len(), answer.total)
 }
 
-pub(super) fn calls(answer: &CallsAnswer) -> String {
+fn calls(answer: &CallsAnswer) -> String {
     let line = |call: &Call| {
         let places: Vec<String> = call
             .calls
@@ -104,7 +120,7 @@ pub(super) fn calls(answer: &CallsAnswer) -> String {
     with_cut(text, answer.calls.len(), answer.total)
 }
 
-pub(super) fn signatures(answer: &SignatureAnswer) -> String {
+fn signatures(answer: &SignatureAnswer) -> String {
     let mut text = String::new();
     for signature in &answer.signatures {
         text.push_str(&format!("{}\n", one_line(&signature.label)));
@@ -121,7 +137,7 @@ pub(super) fn signatures(answer: &SignatureAnswer) -> String {
     or_none(text, "No call at this position.")
 }
 
-pub(super) fn completions(answer: &CompletionsAnswer) -> String {
+fn completions(answer: &CompletionsAnswer) -> String {
     let shown = answer.completions.iter().take(COMPLETIONS);
     let text = lines(shown.map(|completion| {
         let kind = completion
@@ -138,7 +154,7 @@ pub(super) fn completions(answer: &CompletionsAnswer) -> String {
     with_cut(text, answer.completions.len().min(COMPLETIONS), answer.total)
 }
 
-pub(super) fn edit(answer: &EditAnswer) -> String {
+fn edit(answer: &EditAnswer) -> String {
     if answer.files.is_empty() {
         return "No edits needed.\n".to_owned();
     }
@@ -152,7 +168,7 @@ pub(super) fn edit(answer: &EditAnswer) -> String {
     format!("{text}[nothing was changed; make these edits in your plan]\n")
 }
 
-pub(super) fn actions(answer: &CodeActionsAnswer) -> String {
+fn actions(answer: &CodeActionsAnswer) -> String {
     let mut text = String::new();
     for action in &answer.actions {
         let kind = action

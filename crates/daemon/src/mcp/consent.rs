@@ -13,8 +13,8 @@ use rmcp::model::{
 use serde_json::{Value, json};
 
 use super::call::Call;
-use super::door::Grant;
 use super::error::ToolError;
+use super::headers::Grant;
 use crate::configuration::ApplyWord;
 
 /// How long a user may take to answer. They may be at lunch; the plan waits anyway.
@@ -22,21 +22,19 @@ const PATIENCE: Duration = Duration::from_secs(10 * 60);
 /// The name of the question, and of the one field of its form.
 const QUESTION: &str = "confirm";
 
-/// What is to be done about something that needs a yes.
+/// Whether the user lets a client do something.
 #[derive(Clone, Debug)]
-pub(super) enum Verdict {
-    /// Do it.
-    Yes,
-    /// The user does not want it.
-    No,
-    /// Nobody can be asked here.
-    NobodyToAsk,
-    /// The client is to come back with the answer.
-    ComeBack(Box<InputRequiredResult>),
+pub(super) enum Consent {
+    Given,
+    Declined,
+    /// The client can't ask its user.
+    CannotAsk,
+    /// The client has to ask its user this, and to call again.
+    AskFirst(Box<InputRequiredResult>),
 }
 
-/// Whether something may be done; `seen` names what it is about, and stays with the question.
-pub(super) async fn verdict(call: &Call<'_>, question: &str, seen: &str) -> Result<Verdict, ToolError> {
+/// Asks the user for consent if it is needed. `seen` names what it is about, and stays with the question.
+pub(super) async fn consent(call: &Call<'_>, question: &str, seen: &str) -> Result<Consent, ToolError> {
     match (call.app.mcp.section.apply(), call.client.about.grant) {
         (ApplyWord::Never, _) => {
             return Err(ToolError::NotAllowed(
@@ -45,14 +43,14 @@ pub(super) async fn verdict(call: &Call<'_>, question: &str, seen: &str) -> Resu
                     .to_owned(),
             ));
         }
-        (ApplyWord::Allow, _) | (ApplyWord::Ask, Grant::Allowed) => return Ok(Verdict::Yes),
+        (ApplyWord::Allow, _) | (ApplyWord::Ask, Grant::Allowed) => return Ok(Consent::Given),
         (ApplyWord::Ask, Grant::AsConfigured) => {}
     }
     if !can_ask(call) {
-        return Ok(Verdict::NobodyToAsk);
+        return Ok(Consent::CannotAsk);
     }
     let Some(form) = form(question) else {
-        return Ok(Verdict::NobodyToAsk);
+        return Ok(Consent::CannotAsk);
     };
     let is_since_2026 = call
         .context
@@ -97,43 +95,42 @@ fn form(question: &str) -> Option<ElicitRequestParams> {
 }
 
 /// Asks by a request of ours, and waits for the answer.
-async fn now(call: &Call<'_>, form: ElicitRequestParams) -> Result<Verdict, ToolError> {
+async fn now(call: &Call<'_>, form: ElicitRequestParams) -> Result<Consent, ToolError> {
     let request = ServerRequest::ElicitRequest(ElicitRequest::new(form));
     let answer = tokio::select! {
         answer = call.context.peer.send_request(request) => answer,
         () = call.interrupted() => return Err(ToolError::Cancelled),
-        () = Deadline::after(&call.app.clock, PATIENCE).passed() => return Ok(Verdict::NobodyToAsk),
+        () = Deadline::after(&call.app.clock, PATIENCE).passed() => return Ok(Consent::CannotAsk),
     };
     match answer {
         Ok(ClientResult::ElicitResult(result)) => Ok(match result.action {
-            ElicitationAction::Accept => said(result.content.as_ref()),
-            ElicitationAction::Decline | ElicitationAction::Cancel => Verdict::No,
-            _ => Verdict::No,
+            ElicitationAction::Accept => answer_in(result.content.as_ref()),
+            _ => Consent::Declined,
         }),
         Ok(other) => {
-            tracing::debug!(?other, "a client answers something else than it was asked");
-            Ok(Verdict::NobodyToAsk)
+            tracing::debug!(?other, "a client answered something else than it was asked");
+            Ok(Consent::CannotAsk)
         }
         Err(error) => {
             tracing::debug!(%error, "a client cannot ask its user");
-            Ok(Verdict::NobodyToAsk)
+            Ok(Consent::CannotAsk)
         }
     }
 }
 
 /// Asks by an answer that says what is missing, unless the client has come back with it.
-fn later(call: &Call<'_>, form: ElicitRequestParams, seen: &str) -> Verdict {
+fn later(call: &Call<'_>, form: ElicitRequestParams, seen: &str) -> Consent {
     let answer = call.answers.as_ref().and_then(|answers| answers.get(QUESTION));
     match answer {
         // An answer counts for what was shown with the question. If that has changed, it is asked again.
         Some(answer) if call.state.as_deref() == Some(seen) => match answer.get("action") {
-            Some(action) if action == "accept" => said(answer.get("content")),
-            _ => Verdict::No,
+            Some(action) if action == "accept" => answer_in(answer.get("content")),
+            _ => Consent::Declined,
         },
         _ => {
             let question = InputRequest::Elicitation(ElicitRequest::new(form));
             let questions = InputRequests::from([(QUESTION.to_owned(), question)]);
-            Verdict::ComeBack(Box::new(InputRequiredResult::new(
+            Consent::AskFirst(Box::new(InputRequiredResult::new(
                 Some(questions),
                 Some(seen.to_owned()),
             )))
@@ -141,9 +138,9 @@ fn later(call: &Call<'_>, form: ElicitRequestParams, seen: &str) -> Verdict {
     }
 }
 
-fn said(content: Option<&Value>) -> Verdict {
+fn answer_in(content: Option<&Value>) -> Consent {
     match content.and_then(|content| content.get(QUESTION)) {
-        Some(Value::Bool(true)) => Verdict::Yes,
-        _ => Verdict::No,
+        Some(Value::Bool(true)) => Consent::Given,
+        _ => Consent::Declined,
     }
 }

@@ -1,4 +1,4 @@
-//! Which way a client has come in, and what it has said about itself on the way, in headers.
+//! What a client says about itself in headers.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use ::http::{HeaderMap, HeaderName};
 
 use super::actor::ShortId;
+use crate::access::Transport;
+use crate::http::caller::actor;
 
 /// What tells the clients of one program apart; `tidelock mcp` makes one for its life.
 const CLIENT_ID: HeaderName = HeaderName::from_static("tidelock-client-id");
@@ -18,18 +20,9 @@ const APPLY: HeaderName = HeaderName::from_static("tidelock-apply");
 /// Who a client without a session is.
 const ACTOR: HeaderName = HeaderName::from_static("tidelock-actor");
 
-/// The way in.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Door {
-    /// A stream of lines.
-    Stream(Said),
-    /// HTTP; what was said comes with each request.
-    Http,
-}
-
 /// What a client says about itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Said {
+pub(super) struct ClientHeaders {
     pub(super) id: Option<ShortId>,
     pub(super) actor: Option<String>,
     pub(super) directory: Option<PathBuf>,
@@ -47,14 +40,14 @@ pub(super) enum Grant {
     Allowed,
 }
 
-impl Said {
+impl ClientHeaders {
     pub(super) fn read(headers: &HeaderMap) -> Self {
         let text = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
         Self {
             id: text(&CLIENT_ID).and_then(ShortId::read),
             actor: text(&ACTOR)
-                .filter(|actor| !actor.trim().is_empty())
-                .map(str::to_owned),
+                .filter(|name| !name.trim().is_empty())
+                .map(|name| actor(Some(name.as_bytes()), Transport::Tcp)),
             directory: text(&DIRECTORY)
                 .and_then(decoded)
                 .map(PathBuf::from)
@@ -96,15 +89,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_in_headers_is_read() {
+    fn headers_are_read() {
         let read = |headers: &[(&'static str, &str)]| {
             let mut map = HeaderMap::new();
             for (name, value) in headers {
                 map.insert(*name, value.parse().unwrap());
             }
-            Said::read(&map)
+            ClientHeaders::read(&map)
         };
-        let nothing = Said {
+        let nothing = ClientHeaders {
             id: None,
             actor: None,
             directory: None,
@@ -120,7 +113,7 @@ mod tests {
                 ("tidelock-apply", "allow"),
                 ("tidelock-actor", "me"),
             ]),
-            Said {
+            ClientHeaders {
                 id: ShortId::read("k3v9qd"),
                 actor: Some("me".to_owned()),
                 directory: Some(PathBuf::from("/home/größe/a b")),

@@ -1,4 +1,4 @@
-//! A place in the sandbox, as a tool is told it.
+//! A path in the sandbox, as a model writes it.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -9,14 +9,19 @@ use super::error::ToolError;
 
 /// A path of the sandbox, or its root.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) enum Place {
+pub enum SandboxPath {
+    /// The root of the workspace.
     Root,
+    /// What lies below it.
     Path(RelPath),
 }
 
-impl Place {
+impl SandboxPath {
     /// Reads a relative path. `.` and doubled slashes mean nothing; `..` is refused rather than guessed.
-    pub(super) fn relative(text: &str) -> Result<Self, ToolError> {
+    ///
+    /// # Errors
+    /// It is not a path of a sandbox.
+    pub fn relative(text: &str) -> Result<Self, ToolError> {
         let names: Vec<&str> = text
             .split('/')
             .filter(|name| !matches!(*name, "" | "."))
@@ -29,7 +34,10 @@ impl Place {
     }
 
     /// Reads an absolute path, which must lie below one of the roots.
-    pub(super) fn absolute(text: &str, roots: &[PathBuf]) -> Result<Self, ToolError> {
+    ///
+    /// # Errors
+    /// It lies below none of them.
+    pub fn absolute(text: &str, roots: &[PathBuf]) -> Result<Self, ToolError> {
         let below = roots
             .iter()
             .find_map(|root| Path::new(text).strip_prefix(root).ok());
@@ -53,7 +61,9 @@ impl Place {
         }
     }
 
-    pub(super) fn as_path(&self) -> Option<&RelPath> {
+    /// The path, unless it is the root.
+    #[must_use]
+    pub fn as_path(&self) -> Option<&RelPath> {
         match self {
             Self::Root => None,
             Self::Path(path) => Some(path),
@@ -71,7 +81,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for SandboxPath {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Root => formatter.write_str("."),
@@ -95,10 +105,14 @@ mod tests {
             ("a/./b", "a/b"),
         ];
         for (text, expected) in cases {
-            assert_eq!(Place::relative(text).unwrap().to_string(), expected, "{text}");
+            assert_eq!(
+                SandboxPath::relative(text).unwrap().to_string(),
+                expected,
+                "{text}"
+            );
         }
         for text in ["..", "a/../b", "../../etc/passwd", ".git/config", "a\0b"] {
-            assert!(Place::relative(text).is_err(), "{text}");
+            assert!(SandboxPath::relative(text).is_err(), "{text}");
         }
         let roots = ["/home/x".into(), "/data/tree".into()];
         for (text, expected) in [
@@ -111,7 +125,9 @@ mod tests {
             ("/etc/passwd", None),
             ("/", None),
         ] {
-            let found = Place::absolute(text, &roots).ok().map(|place| place.to_string());
+            let found = SandboxPath::absolute(text, &roots)
+                .ok()
+                .map(|place| place.to_string());
             assert_eq!(found.as_deref(), expected, "{text}");
         }
     }
@@ -127,7 +143,7 @@ mod tests {
             ("a/b", "a/c", false),
         ];
         for (one, other, expected) in cases {
-            let place = |text| Place::relative(text).unwrap();
+            let place = |text| SandboxPath::relative(text).unwrap();
             assert_eq!(place(one).overlaps(&place(other)), expected, "{one} {other}");
             assert_eq!(place(other).overlaps(&place(one)), expected, "{other} {one}");
         }
