@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use async_trait::async_trait;
-use jobs::{Handler, Outcome, Verdict, Work};
+use jobs::{AttemptOutcome, AttemptVerdict, Handler, Work};
 use tokio::sync::{Notify, mpsc};
 
 /// Counts jobs, and tells when all of them have run.
@@ -30,7 +30,7 @@ impl NoOp {
 
 #[async_trait]
 impl Handler for NoOp {
-    async fn run(&self, _work: Work) -> Outcome {
+    async fn run(&self, _work: Work) -> AttemptOutcome {
         if self.left.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.all_ran.notify_one();
         }
@@ -46,16 +46,16 @@ pub(super) struct Tell {
 
 #[async_trait]
 impl Handler for Tell {
-    async fn run(&self, _work: Work) -> Outcome {
+    async fn run(&self, _work: Work) -> AttemptOutcome {
         // Whoever measures has gone if nobody listens.
         self.started.send(Instant::now()).await.ok();
         done()
     }
 }
 
-fn done() -> Outcome {
-    Outcome {
-        verdict: Verdict::Succeeded,
+fn done() -> AttemptOutcome {
+    AttemptOutcome {
+        verdict: AttemptVerdict::Succeeded,
         text: String::new(),
         result: serde_json::Value::Null,
     }
