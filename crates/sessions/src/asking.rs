@@ -40,6 +40,7 @@ pub struct Asker {
     sink: Sink,
     questions: Questions,
     scope: Scope,
+    /// Guards how long the user was asked.
     asked_for: Arc<Mutex<AskedFor>>,
 }
 

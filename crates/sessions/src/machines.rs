@@ -30,6 +30,7 @@ pub struct AwaitedMachine {
 /// The other machines that sessions wait for, as of the last check.
 #[derive(Debug, Default)]
 pub(crate) struct Machines {
+    /// Guards what is known of the other machines.
     awaited: Mutex<BTreeMap<HomeId, Presence>>,
 }
 

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use eventlog::{CommitError, Log};
-use jobs::{Attempt, Ending, Job, Record, State, UnixMs, Verdict, Worker};
+use jobs::{Attempt, AttemptVerdict, Ending, Job, Record, State, UnixMs, Worker};
 use kernel::CancellationToken;
 use protocol::JobId;
 use serde_json::{Value, json};
@@ -80,7 +80,7 @@ impl Faulty {
     }
 
     /// Writes how its attempt ended into the row that it has.
-    pub(crate) async fn finish(&self, row: &Row, verdict: Verdict) {
+    pub(crate) async fn finish(&self, row: &Row, verdict: AttemptVerdict) {
         let mut row = row.clone();
         let ending = Ending {
             home: None,
@@ -92,7 +92,7 @@ impl Faulty {
             output: jobs::OutputEnd::default(),
         };
         let (state, event) = match verdict {
-            Verdict::Succeeded => (
+            AttemptVerdict::Succeeded => (
                 State::Succeeded {
                     ending: ending.clone(),
                 },

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cucumber::{given, then, when};
-use jobs::{State, Verdict};
+use jobs::{AttemptVerdict, State};
 use kernel::Deadline;
 use protocol::{JobIfInterrupted, JobState};
 
@@ -150,12 +150,12 @@ async fn both_go_for_it(world: &mut JobWorld) {
 #[when("whoever runs it is done")]
 async fn whoever_runs_it_is_done(world: &mut JobWorld) {
     world.board.run(world.id(), 1).await;
-    end_all(world, Verdict::Succeeded).await;
+    end_all(world, AttemptVerdict::Succeeded).await;
     ended(world.jobs(), world.id()).await;
 }
 
 /// Ends all runs that there are.
-async fn end_all(world: &mut JobWorld, verdict: Verdict) {
+async fn end_all(world: &mut JobWorld, verdict: AttemptVerdict) {
     for run in world.board.runs_of(world.id()) {
         run.order(Order::End(verdict));
     }
@@ -168,12 +168,12 @@ async fn end_all(world: &mut JobWorld, verdict: Verdict) {
 
 #[when("its handler succeeds")]
 async fn its_handler_succeeds(world: &mut JobWorld) {
-    end_all(world, Verdict::Succeeded).await;
+    end_all(world, AttemptVerdict::Succeeded).await;
 }
 
 #[when("its handler fails")]
 async fn its_handler_fails(world: &mut JobWorld) {
-    end_all(world, Verdict::Failed).await;
+    end_all(world, AttemptVerdict::Failed).await;
 }
 
 #[when("its handler does as it is told")]
@@ -252,11 +252,11 @@ async fn finish_run(world: &mut JobWorld, number: usize) {
     let run = world.board.run(world.id(), number).await;
     if !world.is_ours() {
         let (worker, claimed) = &world.rows[number - 1];
-        return worker.finish(claimed, Verdict::Succeeded).await;
+        return worker.finish(claimed, AttemptVerdict::Succeeded).await;
     }
     match world.script {
-        Script::Stall if number == 1 => run.release(Verdict::Succeeded),
-        _ => run.order(Order::End(Verdict::Succeeded)),
+        Script::Stall if number == 1 => run.release(AttemptVerdict::Succeeded),
+        _ => run.order(Order::End(AttemptVerdict::Succeeded)),
     }
 }
 

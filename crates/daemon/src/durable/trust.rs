@@ -17,6 +17,7 @@ const TRUSTED: &str = "trusted";
 pub(crate) struct TrustedConfigs {
     log: Log,
     home_id: HomeId,
+    /// Guards the hashes.
     hashes: Arc<Mutex<BTreeSet<String>>>,
 }
 
