@@ -1,4 +1,4 @@
-//! What is asked of the service, and what it answers.
+//! The requests to the service, and its answers.
 
 use std::time::Duration;
 
@@ -91,7 +91,7 @@ impl LandingOutcome {
     }
 }
 
-/// What to do with an apply or undo that was left half-way.
+/// What to do with an apply or undo that was left halfway.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Repair {
     Recover,
@@ -107,7 +107,7 @@ pub struct Repaired {
     pub changed: Vec<RelPath>,
 }
 
-/// What became of a landing that was left half-way.
+/// What became of a landing that was left halfway.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum RepairEnd {
     Nothing,

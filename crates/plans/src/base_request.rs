@@ -1,8 +1,8 @@
 //! Bases for plans that are opened at the same time.
 //!
-//! To take a base is to look at every file of the workspace, and it is done one after the other. Whoever waits for that may
-//! as well have what another one found, if the look began after they came. So those who wait share the next look, and
-//! opening many plans at once takes two looks and not one for each.
+//! Taking a base scans every file of the workspace, and scans run one after the other. A caller that waits may use the
+//! result of a scan that began after the caller came. So waiting callers share the next scan, and opening many plans at
+//! once takes two scans instead of one for each.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

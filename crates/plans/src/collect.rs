@@ -1,4 +1,4 @@
-//! Taking sandboxes away that nobody needs, and bases that no sandbox stands on.
+//! Removing sandboxes that nobody needs, and bases that no sandbox stands on.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;

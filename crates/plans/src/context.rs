@@ -1,7 +1,7 @@
 //! A plan, as one actor works in it.
 //!
-//! Starting a changeset and making it current is one step at the plan's worker, and so is finding the changeset of a
-//! change and recording it. A handle names its changeset, so that nobody who starts another one gets in between.
+//! Starting a changeset and making it current is one step of the plan's worker, and so is finding the changeset of a change
+//! and recording it. A handle names its changeset, so starting another one doesn't interfere.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ impl PlanExecutionContext {
         self.plan
     }
 
-    /// Starts a changeset, which is the actor's current one from then on. *Cancel safety*: dropped half-way, it may or
+    /// Starts a changeset, which is the actor's current one from then on. *Cancel safety*: dropped halfway, it may or
     /// may not be started.
     pub async fn start_changeset(&self, tool: &str, reason: &str) -> Result<ChangesetHandle, PlanError> {
         let new = Attribution {
@@ -53,7 +53,7 @@ impl PlanExecutionContext {
     }
 
     /// Records a change that was made, in the actor's current changeset. The log must have its contents. *Cancel
-    /// safety*: dropped half-way, it may or may not be recorded.
+    /// safety*: dropped halfway, it may or may not be recorded.
     ///
     /// # Errors
     /// [`PlanError::NoActiveChangeset`] if the actor has none.
@@ -69,7 +69,7 @@ impl ChangesetHandle {
         self.id
     }
 
-    /// Records a change that was made. The log must have its contents. *Cancel safety*: dropped half-way, it may or may
+    /// Records a change that was made. The log must have its contents. *Cancel safety*: dropped halfway, it may or may
     /// not be recorded.
     ///
     /// # Errors
@@ -78,7 +78,7 @@ impl ChangesetHandle {
         record(&self.inner, self.plan, RecordTo::Changeset(self.id), change).await
     }
 
-    /// It takes no more. *Cancel safety*: dropped half-way, it may or may not be closed.
+    /// It takes no more. *Cancel safety*: dropped halfway, it may or may not be closed.
     pub async fn close(&self) -> Result<(), PlanError> {
         let id = self.id;
         self.inner

@@ -1,4 +1,4 @@
-//! Giving a plan up, whatever it is in.
+//! Discarding a plan, whatever state it is in.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,7 +56,7 @@ impl Plans {
     /// Gives up a plan of another daemon, with its work. Whoever calls this has made sure that that daemon is gone; if it comes
     /// back, it removes the sandbox.
     ///
-    /// *Cancel safety*: dropped half-way, it may or may not be given up.
+    /// *Cancel safety*: dropped halfway, it may or may not be given up.
     pub async fn discard_of_gone(&self, id: PlanId, by: Actor, seen: Option<u64>) -> Result<Plan, PlanError> {
         let discarded = Plan::update(&self.inner.log, id, DISCARD_TRIES, |plan| {
             let plan = plan.ok_or(PlanError::NotFound(id))?;

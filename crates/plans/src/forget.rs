@@ -1,5 +1,5 @@
-//! Forgetting plans for good, when somebody says so or when they are old: what was changed in them, the contents, and what
-//! an apply of them did. Afterwards nothing of it is in the home, as far as nobody else has it too.
+//! Forgetting plans for good, on request or when they are old: their changes, the contents, and their landings. Nothing
+//! of them stays in the home, except what others refer to as well.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;

@@ -68,7 +68,7 @@ pub(crate) struct PlansInner {
     pub(crate) notices: ByWorkspace<Option<String>>,
 }
 
-/// Something that is known of some workspaces in this life of the daemon.
+/// Something that this daemon knows of some workspaces.
 #[derive(Debug)]
 pub(crate) struct ByWorkspace<T>(
     // Guards the map; held for one look or one change.
@@ -164,7 +164,7 @@ impl PlansInner {
         Ok(Hold { _until_dropped: hold })
     }
 
-    /// Does something at the worker of a workspace. Whatever is carried out on it, and whatever must not see it half-way,
+    /// Does something at the worker of a workspace. Whatever is carried out on it, and whatever must not see it halfway,
     /// is done there.
     pub(crate) async fn at_workspace<R: Send + 'static>(
         self: &Arc<Self>,
@@ -228,7 +228,7 @@ pub(crate) fn with_causes(error: &(dyn std::error::Error + 'static)) -> String {
     text
 }
 
-/// Does something that blocks, where that keeps nobody waiting. *Cancel safety*: dropped half-way, it goes on.
+/// Does something that blocks, where that keeps nobody waiting. *Cancel safety*: dropped halfway, it goes on.
 pub(crate) async fn blocking<R: Send + 'static>(
     work: impl FnOnce() -> R + Send + 'static,
 ) -> Result<R, PlanError> {

@@ -1,4 +1,4 @@
-//! What the service needs, and the choices that an owner of a daemon has.
+//! What the service needs, and its settings.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

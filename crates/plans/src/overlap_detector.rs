@@ -1,6 +1,7 @@
-//! The overlap detector: which open plans touch the same files, and whether they would be in each other's way. It is asked while
-//! the agents still work, so it has to be quick: how a file differs from its base is found once, whatever the number of
-//! plans it is compared with.
+//! Which files two open plans both touch, and whether the plans would conflict.
+//!
+//! This is asked while the agents still work, so it has to be quick: how a file differs from its base is computed once,
+//! however many plans it is compared with.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
@@ -11,7 +12,7 @@ use eventlog::BlobId;
 use gix_imara_diff::Hunk;
 
 use crate::merge::{FileEntry, FileMerge, Merge, MergeFiles, line_changes, regions, text_of};
-use crate::{Change, ContentSink, Contents, Entry, Ours, RelPath, TextMerge};
+use crate::{Change, ContentSink, Contents, Entry, MergeDriver, Ours, RelPath, TextMerge};
 
 /// How many differences are remembered: a hundred plans with a hundred files each, in about a megabyte. When it is full, all
 /// are forgotten, and found again as they are needed.
@@ -351,28 +352,18 @@ impl Files<'_> {
 }
 
 impl MergeFiles for Files<'_> {
-    fn merge_union(
-        &mut self,
-        base: Option<FileEntry>,
-        ours: FileEntry,
-        theirs: FileEntry,
-    ) -> io::Result<FileMerge> {
-        Ok(match self.comparison(base, ours, theirs)? {
-            FileComparison::NotText => FileMerge::NotText,
-            FileComparison::Text(_) => FileMerge::Text(TextMerge::Clean(Vec::new())),
-        })
-    }
-
     fn merge(
         &mut self,
         base: Option<FileEntry>,
         ours: FileEntry,
         theirs: FileEntry,
+        driver: MergeDriver,
     ) -> io::Result<FileMerge> {
-        let comparison = self.comparison(base, ours, theirs)?;
-        Ok(match comparison {
+        Ok(match self.comparison(base, ours, theirs)? {
             FileComparison::NotText => FileMerge::NotText,
-            FileComparison::Text(lines) if lines.is_empty() => FileMerge::Text(TextMerge::Clean(Vec::new())),
+            FileComparison::Text(lines) if lines.is_empty() || driver == MergeDriver::Union => {
+                FileMerge::Text(TextMerge::Clean(Vec::new()))
+            }
             FileComparison::Text(lines) => {
                 self.lines = lines;
                 FileMerge::Text(TextMerge::Conflicted(Vec::new()))

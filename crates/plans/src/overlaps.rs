@@ -1,7 +1,8 @@
-//! Which open plans touch the same files, told while their actors still work.
+//! Which open plans touch the same files, reported while their actors still work.
 //!
-//! Each worker tells what its plan differs in whenever that changes; the plan is then compared with the others of the same
-//! ground. What was found is kept in memory: it follows from the plans, and is found again after a restart.
+//! Each worker passes on what its plan differs in whenever that changes; the plan is then compared with the others of the
+//! same workspace or parent. The results are kept in memory: they follow from the plans, and are computed again after a
+//! restart.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,7 +20,7 @@ use crate::{Change, Net, OverlapDetector, OverlapPath, Plan};
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Tell {
     Both,
-    /// Nobody: an earlier life of the daemon has told them.
+    /// Nobody: an earlier daemon has told them.
     Nobody,
 }
 

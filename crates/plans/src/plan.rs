@@ -1,4 +1,4 @@
-//! What a plan is.
+//! Plans and their parts, as the log stores them.
 
 use std::path::PathBuf;
 use std::sync::Arc;

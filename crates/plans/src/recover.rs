@@ -1,4 +1,4 @@
-//! Truth at start: what an earlier life has left half-way is set right before anybody gets at it.
+//! Recovery at start: what an earlier daemon left unfinished is finished or undone before anybody can reach it.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::{self, DirBuilder};
@@ -33,10 +33,10 @@ pub(crate) fn make_directories(directory: &Path) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// What an earlier life has left, as it was found before anybody could change anything.
+/// What an earlier daemon has left, as it was found before anybody could change anything.
 #[derive(Debug, Default)]
 struct Left {
-    /// Workspaces with a landing that was left half-way, or with something staged.
+    /// Workspaces with a landing that was left halfway, or with something staged.
     workspaces: BTreeMap<WorkspaceId, LeftOnWorkspace>,
     /// Landings that were written down and never begun.
     never_begun: Vec<(StreamId, Version)>,
@@ -54,7 +54,7 @@ struct LeftOnWorkspace {
     staged: Vec<String>,
 }
 
-/// The repair of what an earlier life has left. It goes on whether or not anybody waits for it.
+/// The repair of what an earlier daemon has left. It goes on whether or not anybody waits for it.
 #[derive(Debug)]
 pub struct Recovered {
     notes: oneshot::Receiver<Vec<String>>,
@@ -75,7 +75,7 @@ impl Recovered {
 /// When this returns, every piece of it waits at the worker that it belongs to. So whoever comes to one of these plans or
 /// workspaces finds it set right, and everybody else is not kept waiting.
 pub(crate) async fn begin(inner: &Arc<PlansInner>) -> Result<Recovered, PlanError> {
-    // Before anybody keeps anything: what is unfinished now is of an earlier life, and its original is where it was.
+    // Before anybody keeps anything: what is unfinished now is of an earlier daemon, and its original is where it was.
     let shelf = inner.shelf();
     let swept = blocking(move || shelf.sweep()).await?;
     let (left, unharmed) = survey(inner).await?;
@@ -262,7 +262,7 @@ fn leave_at_plan(inner: &Arc<PlansInner>, id: PlanId) -> oneshot::Receiver<Resul
     waiting
 }
 
-/// Makes the git commits of applied plans that an earlier life did not come to make.
+/// Makes the git commits of applied plans that an earlier daemon did not come to make.
 async fn commit_left(inner: &Arc<PlansInner>, plans: Vec<PlanId>) -> Vec<String> {
     let mut notes = Vec::new();
     let mut by_workspace: BTreeMap<WorkspaceId, Vec<Plan>> = BTreeMap::new();

@@ -1,6 +1,6 @@
-//! What an earlier life has left half-way and is being set right, for whoever wants to know.
+//! What an earlier daemon left unfinished and is being recovered, for `doctor` and the lists.
 //!
-//! Whoever wants something of such a plan or workspace waits at its worker, where the repair is the first piece of work.
+//! Requests for such a plan or workspace wait for its worker, where the recovery is the first piece of work.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -14,9 +14,9 @@ pub struct Recovery {
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum RecoveryOf {
-    /// What commands of an earlier life did in the sandbox of a plan.
+    /// What commands of an earlier daemon did in the sandbox of a plan.
     Plan(PlanId),
-    /// An apply or undo that an earlier life left half-way.
+    /// An apply or undo that an earlier daemon left halfway.
     Workspace(WorkspaceId),
 }
 

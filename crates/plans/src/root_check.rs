@@ -1,7 +1,7 @@
-//! Looking at the roots of workspaces, without waiting forever for a file system that does not answer.
+//! Checks of the roots of workspaces that don't wait forever for a file system that doesn't respond.
 //!
 //! A thread that asks a dead mount is stuck until the mount is gone. So there is at most one such thread for each root:
-//! whoever comes meanwhile waits for the same answer, and for no longer than [`PATIENCE`].
+//! further callers wait for the same answer, and no longer than [`PATIENCE`].
 
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;

@@ -1,4 +1,4 @@
-//! A sandbox for somebody who looks at all of it, from many threads at once, and wants to know what is different there.
+//! A read-only view of a whole sandbox, for many threads at once, that says what differs from the workspace.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io;

@@ -67,7 +67,7 @@ impl<K: Eq + Hash + Clone + Send + 'static, T: Send + 'static> Workers<K, T> {
 
     /// Sends a piece of work and waits for its answer. `make` makes the thing if no worker owns it.
     ///
-    /// *Cancel safety*: dropped half-way, the work is done all the same, or was never left.
+    /// *Cancel safety*: dropped halfway, the work is done all the same, or was never left.
     pub(crate) async fn run<R: Send + 'static>(
         &self,
         key: K,

@@ -31,9 +31,9 @@ pub struct Workspace {
     pub presence: WorkspaceState,
     pub is_git: bool,
     pub open_plans: u64,
-    /// An apply or undo that was left half-way and could not be brought to an end when that was last tried.
+    /// An apply or undo that was left halfway and could not be brought to an end when that was last tried.
     pub stuck: Option<StuckLanding>,
-    /// What is weaker here than elsewhere, in one line, as far as it was found out in this life of the daemon.
+    /// What is weaker here than elsewhere, in one line, as far as this daemon has found out.
     pub notice: Option<String>,
 }
 
@@ -52,7 +52,7 @@ impl Workspace {
     }
 }
 
-/// An apply or undo that is half-way and cannot be brought to an end.
+/// An apply or undo that is halfway and cannot be brought to an end.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct StuckLanding {
     pub landing: String,

@@ -290,7 +290,7 @@ impl Take<'_> {
             Some(previous) => {
                 making
                     .make_directories(directories.iter().filter_map(|directory| directory.path.as_ref()))?;
-                // What was written anew and is the same as before is shared with the last image too.
+                // What was written again and is the same as before is shared with the last image too.
                 incoming.retain(|path, _| previous.manifest.get(path) != manifest.get(path));
                 place(&making, &manifest, &previous.tree, incoming, self.scope)?;
                 let unknown = directories.iter().flat_map(|directory| &directory.files);

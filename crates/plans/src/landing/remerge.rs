@@ -8,7 +8,7 @@ use crate::landing::run::{LandingRun, PathState, Stop, in_the_way};
 use crate::landing::steps::StepKind;
 use crate::{Conflict, ConflictKind, Effect, Entry, FileKind, RelPath, TEXT_LIMIT_BYTES, TreeError};
 
-/// How often a path is merged again. Who saves in every one of so many instants would do so for ever.
+/// How often a path is merged again. Who saves in every one of so many instants would do so forever.
 const ROUNDS: u32 = 5;
 
 /// Merges again what somebody has saved meanwhile.

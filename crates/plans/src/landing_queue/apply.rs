@@ -108,7 +108,7 @@ impl LandingQueue {
         Err(PlanError::moving(order.plan))
     }
 
-    /// A plan with everything recorded that is in its sandbox. A landing that was left half-way, because the log was away, is
+    /// A plan with everything recorded that is in its sandbox. A landing that was left halfway, because the log was away, is
     /// brought to its end first: nobody else carries one out on this workspace.
     pub(super) async fn snapshot(&self, plan: PlanId) -> Result<Snapshot, PlanError> {
         let snapshot = self.snapshot_as_it_is(plan).await?;

@@ -1,4 +1,5 @@
-//! A landing that can neither be finished nor taken back is set aside: what it holds is kept, and nobody waits for it any more.
+//! Setting aside a landing that can be neither finished nor rolled back: what it holds is kept, and nothing waits for it
+//! any longer.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -23,7 +24,7 @@ use crate::{
 };
 
 impl LandingQueue {
-    /// Brings a landing that was left half-way to its end, or sets it aside.
+    /// Brings a landing that was left halfway to its end, or sets it aside.
     pub(crate) async fn repair(&mut self, how: Repair) -> Result<Repaired, PlanError> {
         let workspace = workspaces::get(&self.inner, self.id).await?;
         let plain = |end, rescued| Repaired {
@@ -52,7 +53,7 @@ impl LandingQueue {
         }
     }
 
-    /// Frees a plan from a landing that was left half-way, so that it can be given up.
+    /// Frees a plan from a landing that was left halfway, so that it can be given up.
     pub(crate) async fn release(&mut self, work: Unapplied) -> Result<(), PlanError> {
         let how = match work {
             Unapplied::Keep => Repair::Recover,

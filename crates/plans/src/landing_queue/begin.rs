@@ -1,4 +1,4 @@
-//! From what is wanted to what is done: merged, written down, staged, begun, carried out.
+//! The beginning of a landing: it is merged, stored, staged, begun and carried out.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -40,7 +40,7 @@ pub(super) struct LandingRequest {
 #[derive(Debug)]
 pub(super) struct ActiveLanding {
     pub(super) landing: Landing,
-    /// What was staged; `None` if that was in an earlier life.
+    /// What was staged; `None` if that was in an earlier daemon.
     pub(super) staged: Option<Staged>,
     pub(super) stored: StoredLanding,
     pub(super) done: LandingEffects,

@@ -1,4 +1,4 @@
-//! How a landing ends: what became of it is committed, and then what was staged goes.
+//! The end of a landing: the outcome is committed, and then the staged files are removed.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -67,7 +67,7 @@ impl LandingQueue {
         }
     }
 
-    /// Ends a landing that an earlier life has left, and says what became of it.
+    /// Ends a landing that an earlier daemon has left, and says what became of it.
     pub(super) async fn end_recovered(
         &self,
         begun: ActiveLanding,
@@ -95,8 +95,6 @@ impl LandingQueue {
         kept: Vec<Leftover>,
     ) -> Result<EndReport, PlanError> {
         self.correct(&mut begun, effects).await?;
-        let mut rescued = self.save_kept(&begun, &kept).await?;
-        let events = rescued_events(&begun, &rescued);
         let record = begun.stored.record.clone();
         let (state, what) = match (record.what, record.changeset) {
             (Attempt::Apply | Attempt::Refresh, _) => (PlanState::Applied, "applied"),
@@ -108,58 +106,58 @@ impl LandingQueue {
         let s = if count == 1 { "" } else { "s" };
         let text = format!("{what}: {count} file{s}");
         let landing = begun.landing.id.to_string();
-        let plans = self
-            .commit_end(&begun, LandingState::Done, |number, plan, now| {
-                let landed = match (&record.changeset, &plan.record.landed) {
-                    // What the whole apply did is what an undo of the plan takes back.
-                    (Some(_), Some(landed)) => landed.clone(),
-                    _ => Landed {
-                        landing: landing.clone(),
-                        number,
-                        commit: None,
-                        commit_wanted: record.commit.clone(),
-                    },
-                };
-                let (next, mut happened) = state::landed(
-                    &plan.record,
-                    record.what,
-                    &record.by,
-                    state,
-                    landed,
-                    text.clone(),
-                    now,
-                );
-                happened.extend(events.clone());
-                (next, happened)
-            })
-            .await?;
-        begun.holds.clear();
-        rescued.extend(self.finish(&begun, kept).await?);
-        Ok(EndReport { plans, rescued })
+        let step = |number, plan: &Plan, now| {
+            let landed = match (&record.changeset, &plan.record.landed) {
+                // What the whole apply did is what an undo of the plan takes back.
+                (Some(_), Some(landed)) => landed.clone(),
+                _ => Landed {
+                    landing: landing.clone(),
+                    number,
+                    commit: None,
+                    commit_wanted: record.commit.clone(),
+                },
+            };
+            let text = text.clone();
+            state::landed(&plan.record, record.what, &record.by, state, landed, text, now)
+        };
+        self.end_as(begun, LandingState::Done, kept, step).await
     }
 
     async fn end_rolled_back(
         &self,
-        mut begun: ActiveLanding,
+        begun: ActiveLanding,
         conflicts: Vec<Conflict>,
         kept: Vec<Leftover>,
     ) -> Result<EndReport, PlanError> {
-        let mut rescued = self.save_kept(&begun, &kept).await?;
-        let events = rescued_events(&begun, &rescued);
         let record = begun.stored.record.clone();
-        let plans = self
-            .commit_end(&begun, LandingState::TakenBack, |_, plan, now| {
-                let refused = Refused {
-                    what: record.what,
-                    by: Arc::clone(&record.by),
-                    at: now,
-                    conflicts: conflicts.clone(),
-                };
-                let (next, mut happened) = state::refused(&plan.record, refused, now);
-                happened.extend(events.clone());
-                (next, happened)
-            })
-            .await?;
+        let step = |_, plan: &Plan, now| {
+            let refused = Refused {
+                what: record.what,
+                by: Arc::clone(&record.by),
+                at: now,
+                conflicts: conflicts.clone(),
+            };
+            state::refused(&plan.record, refused, now)
+        };
+        self.end_as(begun, LandingState::TakenBack, kept, step).await
+    }
+
+    /// Keeps what has no place in the tree, commits the end, and cleans up.
+    async fn end_as(
+        &self,
+        mut begun: ActiveLanding,
+        end: LandingState,
+        kept: Vec<Leftover>,
+        step: impl Fn(u32, &Plan, UnixMs) -> (PlanRecord, Vec<PlanEvent>) + Send + Sync,
+    ) -> Result<EndReport, PlanError> {
+        let mut rescued = self.save_kept(&begun, &kept).await?;
+        let of_rescue = rescued_events(&begun, &rescued);
+        let with_rescue = |number, plan: &Plan, now| {
+            let (next, mut events) = step(number, plan, now);
+            events.extend(of_rescue.clone());
+            (next, events)
+        };
+        let plans = self.commit_end(&begun, end, with_rescue).await?;
         begun.holds.clear();
         rescued.extend(self.finish(&begun, kept).await?);
         Ok(EndReport { plans, rescued })
@@ -329,7 +327,7 @@ impl LandingQueue {
         Ok(())
     }
 
-    /// Makes the git commits of applied plans that an earlier life did not come to make. What became of each, in a sentence.
+    /// Makes the git commits of applied plans that an earlier daemon did not come to make. What became of each, in a sentence.
     pub(crate) async fn commit_left(&mut self, plans: Vec<Plan>) -> Result<Vec<String>, PlanError> {
         let workspace = self.workspace().await?;
         let mut notes = Vec::new();

@@ -103,7 +103,7 @@ impl LandingQueue {
         Ok(taken)
     }
 
-    /// Tries once in a life of the daemon whether files can be staged for the workspace and exchanged there. That they cannot
+    /// Tries once per start of the daemon whether files can be staged for the workspace and exchanged there. That they cannot
     /// is no reason not to open a plan, but one to say so.
     async fn probe(&self, workspace: &Workspace) -> Result<(), PlanError> {
         if self.inner.notices.of(self.id).is_some() {

@@ -1,4 +1,4 @@
-//! Landings that are over and that nobody needs any more: their plans are gone, or have been applied or undone again.
+//! Landings that are over and no longer needed: their plans are gone, or have been applied or undone again.
 
 use std::collections::{BTreeSet, HashSet};
 use std::time::Duration;

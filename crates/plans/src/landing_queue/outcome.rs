@@ -1,4 +1,4 @@
-//! What is told of an attempt that was refused, or was only to be told.
+//! The outcomes of attempts that were refused, and of dry runs.
 
 use std::collections::HashSet;
 use std::sync::Arc;

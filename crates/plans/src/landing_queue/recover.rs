@@ -1,4 +1,4 @@
-//! Truth at start: a landing that an earlier life has left half-way is finished or taken back whole.
+//! Recovery: a landing that an earlier daemon left unfinished is finished or rolled back as a whole.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -43,7 +43,7 @@ impl LandingQueue {
         )))
     }
 
-    /// Takes away what an earlier life has staged and left, of a landing that is over or was never begun. What others had
+    /// Takes away what an earlier daemon has staged and left, of a landing that is over or was never begun. What others had
     /// saved into it is kept and said.
     pub(crate) async fn sweep(&mut self, id: &str) -> Result<Vec<String>, PlanError> {
         let workspace = self.workspace().await?;
@@ -120,7 +120,7 @@ impl LandingQueue {
         }
     }
 
-    /// A landing of an earlier life, as the log has it.
+    /// A landing of an earlier daemon, as the log has it.
     pub(super) async fn begun_before(
         &self,
         workspace: &Workspace,

@@ -1,4 +1,4 @@
-//! Somebody saved a file while it was being replaced: both are merged.
+//! Merging again when somebody saved a file while it was being replaced.
 
 use std::collections::HashMap;
 use std::io;

@@ -1,4 +1,4 @@
-//! Rescued content goes back to the workspace.
+//! Restoring rescued content to the workspace.
 
 use std::sync::Arc;
 

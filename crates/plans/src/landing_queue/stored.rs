@@ -1,4 +1,4 @@
-//! A landing, written down in the log before anything is touched.
+//! Landings in the log. Each is stored before anything is touched.
 
 use eventlog::{
     Commit, CommitError, Durability, Entity, EntityEvent, Log, NewEvent, Sequence, Version, Write,

@@ -1,4 +1,4 @@
-//! Where a landing happens: on the workspace, or in the sandbox of a parent.
+//! Where a landing happens: in the workspace, or in the sandbox of a parent.
 
 use std::collections::HashMap;
 use std::io;

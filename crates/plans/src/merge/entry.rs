@@ -126,24 +126,21 @@ impl Texts<'_> {
     ) -> io::Result<FileMerge> {
         match (self.driver)() {
             MergeDriver::Binary => Ok(FileMerge::NotText),
-            MergeDriver::Text => self.files.merge(base, ours, theirs),
-            MergeDriver::Union => self.files.merge_union(base, ours, theirs),
+            driver => self.files.merge(base, ours, theirs, driver),
         }
     }
 }
 
 /// How the contents of files are merged. It is a trait because the overlap detector only wants to know whether they can be.
 pub(crate) trait MergeFiles {
-    /// Merges two files; without a base, they began with nothing.
-    fn merge(&mut self, base: Option<FileEntry>, ours: FileEntry, theirs: FileEntry)
-    -> io::Result<FileMerge>;
-
-    /// The same, with all lines of both sides where they changed the same ones.
-    fn merge_union(
+    /// Merges two files; without a base, they began with nothing. With the union driver, all lines of both sides are
+    /// taken where they changed the same ones.
+    fn merge(
         &mut self,
         base: Option<FileEntry>,
         ours: FileEntry,
         theirs: FileEntry,
+        driver: MergeDriver,
     ) -> io::Result<FileMerge>;
 }
 
@@ -160,27 +157,15 @@ impl MergeFiles for &dyn Contents {
         base: Option<FileEntry>,
         ours: FileEntry,
         theirs: FileEntry,
+        driver: MergeDriver,
     ) -> io::Result<FileMerge> {
-        let texts = texts_of([base, Some(ours), Some(theirs)], *self)?;
-        Ok(match texts {
-            Some([base, ours, theirs]) => FileMerge::Text(merge_text(&base, &ours, &theirs)),
-            None => FileMerge::NotText,
-        })
-    }
-
-    fn merge_union(
-        &mut self,
-        base: Option<FileEntry>,
-        ours: FileEntry,
-        theirs: FileEntry,
-    ) -> io::Result<FileMerge> {
-        let texts = texts_of([base, Some(ours), Some(theirs)], *self)?;
-        Ok(match texts {
-            Some([base, ours, theirs]) => {
-                FileMerge::Text(TextMerge::Clean(merge_union(&base, &ours, &theirs)))
-            }
-            None => FileMerge::NotText,
-        })
+        let Some([base, ours, theirs]) = texts_of([base, Some(ours), Some(theirs)], *self)? else {
+            return Ok(FileMerge::NotText);
+        };
+        Ok(FileMerge::Text(match driver {
+            MergeDriver::Union => TextMerge::Clean(merge_union(&base, &ours, &theirs)),
+            MergeDriver::Text | MergeDriver::Binary => merge_text(&base, &ours, &theirs),
+        }))
     }
 }
 

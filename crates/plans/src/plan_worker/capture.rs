@@ -1,4 +1,4 @@
-//! What was changed in a sandbox by other means than ours is found by looking, and recorded.
+//! Captures: changes that commands made in a sandbox are found by looking at it, and recorded.
 
 use std::fs::File;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! CaptureTokens that can be called off: by whoever gives a plan up, and by the end of the daemon.
+//! Cancellation of captures: by discarding a plan with its work, and when the daemon stops.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,8 +1,8 @@
-//! Which commands are in sandboxes, as this life of the daemon knows it.
+//! Which commands run in sandboxes, as this daemon knows it.
 //!
-//! The log says that a command runs from before it starts until what it changed is recorded, or cannot be. It goes on saying
-//! so if the daemon is killed in between, or if the log takes nothing more because the disk is full. Who is on no list here is
-//! over, whatever the log says; the next one at the worker writes that down.
+//! The log says that a command runs from before it starts until its changes are recorded, or can't be. It keeps saying so if
+//! the daemon is killed in between, or if the disk is full. A command that isn't on the list here has ended, whatever the
+//! log says; the plan's worker writes that down before it does anything else.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,4 @@
-//! Commands in a sandbox: they are written down before they run, and what they changed is captured when they are gone.
+//! Commands in a sandbox: each is recorded before it runs, and its changes are captured when it has ended.
 
 use std::sync::Arc;
 
@@ -56,7 +56,7 @@ impl PlanWorker {
     }
 
     /// CaptureTokens what a command changed, and writes down that it is over. If that cannot be written, the log goes on saying
-    /// that it runs, and whoever comes next tries again.
+    /// that it runs, and the next request tries again.
     async fn write_end(&mut self, run_id: &str) -> Result<Left, PlanError> {
         let plan = self.plan().await?;
         let running = plan.record.running.iter().find(|running| running.id == run_id);
@@ -92,7 +92,7 @@ impl PlanWorker {
         Ok(self.capture(&running.into()).await?.map(|(id, _)| id))
     }
 
-    /// Sees out commands that are over and that the log takes for running: of an earlier life, or because the log took nothing
+    /// Writes off commands that are over and that the log takes for running: of an earlier daemon, or because the log took nothing
     /// when they ended. How many there were.
     pub(crate) async fn end_finished_commands(&mut self) -> Result<usize, PlanError> {
         let plan = self.plan().await?;

@@ -1,4 +1,4 @@
-//! The sandboxes that are open, for those who only read a file: they need not wait at a worker for what others do there.
+//! The open sandboxes, so that reading a file doesn't have to wait for the plan's worker.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -51,7 +51,7 @@ pub(crate) async fn remove(strategy: &dyn Strategy, spec: &SandboxSpec) -> Resul
 }
 
 impl PlanWorker {
-    /// The sandbox, opened if need be. When it is opened for the first time in a life of the daemon, whatever is in it
+    /// The sandbox, opened if need be. When it is opened for the first time per start of the daemon, whatever is in it
     /// and was not recorded is recorded first.
     pub(crate) async fn sandbox(&mut self) -> Result<Arc<dyn Sandbox>, PlanError> {
         let plan = self.plan().await?;
@@ -170,10 +170,10 @@ impl PlanWorker {
         Ok(Known { base, since })
     }
 
-    /// What a command of an earlier life, or a write that was not recorded before the daemon was killed, has left. If it cannot
+    /// What a command of an earlier daemon, or a write that was not recorded before the daemon was killed, has left. If it cannot
     /// be recorded the plan says so, and the sandbox can be used all the same: to look at what is in the way, and remove it.
     async fn record_leftovers(&mut self, record: &PlanRecord) -> Result<(), PlanError> {
-        // What commands of this life do is captured when they end.
+        // What commands of this daemon do is captured when they end.
         if !matches!(record.state, PlanState::Open | PlanState::Sealed)
             || record.landing.is_some()
             || !record.running.is_empty()

@@ -28,7 +28,7 @@ pub struct SandboxSpec {
 pub trait Strategy: Send + Sync + std::fmt::Debug {
     fn name(&self) -> SandboxStrategy;
 
-    /// Makes one. When this fails, nothing is left of it. *Cancel safety*: dropped half-way, it may be there in part;
+    /// Makes one. When this fails, nothing is left of it. *Cancel safety*: dropped halfway, it may be there in part;
     /// [`remove`](Self::remove) takes it away.
     async fn create(&self, spec: &SandboxSpec) -> Result<(), SandboxError>;
 
@@ -42,7 +42,7 @@ pub trait Strategy: Send + Sync + std::fmt::Debug {
     }
 
     /// Takes one away, whole or in part, and says how many bytes that freed. One that is not there is no error.
-    /// *Cancel safety*: dropped half-way, it may be there in part.
+    /// *Cancel safety*: dropped halfway, it may be there in part.
     async fn remove(&self, spec: &SandboxSpec) -> Result<u64, SandboxError>;
 }
 
@@ -157,7 +157,7 @@ impl SandboxError {
     }
 }
 
-/// Does something that blocks. *Cancel safety*: dropped half-way, it goes on to its end, and nobody hears of it.
+/// Does something that blocks. *Cancel safety*: dropped halfway, it goes on to its end, and nobody hears of it.
 pub(super) async fn blocking<R: Send + 'static>(
     work: impl FnOnce() -> Result<R, SandboxError> + Send + 'static,
 ) -> Result<R, SandboxError> {

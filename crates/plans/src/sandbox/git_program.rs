@@ -23,7 +23,7 @@ pub(super) struct GitProgram {
 impl GitProgram {
     /// Runs it in a directory, and returns what it said.
     ///
-    /// *Cancel safety*: dropped half-way, it is stopped wherever it is.
+    /// *Cancel safety*: dropped halfway, it is stopped wherever it is.
     pub(super) async fn run(&self, directory: &Path, arguments: &[&OsStr]) -> Result<String, SandboxError> {
         let words: Vec<_> = arguments.iter().map(|word| word.to_string_lossy()).collect();
         let failed = |said: String| SandboxError::Git {
