@@ -267,7 +267,7 @@ pub static KEYS: &[Key] = &[
     Key::new(
         "model.base_url",
         Kind::Text,
-        "Where the interface for chat completions is.",
+        "The base URL of the chat completions API.",
         |now, _| json!(redact(&now.model.base_url)),
     )
     .or_variables(BASE_URL, Some(USUAL_BASE_URL)),
