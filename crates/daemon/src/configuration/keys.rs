@@ -406,8 +406,8 @@ pub static KEYS: &[Key] = &[
     Key::new(
         "plans.keep_mb",
         COUNT,
-        "How many megabytes the contents of plans may take. Above it, the oldest are deleted that were applied or discarded \
-         more than a day ago.",
+        "How many megabytes the contents of plans may take. Beyond that, the oldest plans that were applied or discarded \
+         more than a day ago are deleted.",
         |now, _| json!(now.plans.keep_bytes / (1024 * 1024)),
     ),
     Key::new(
