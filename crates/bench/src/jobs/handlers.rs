@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use async_trait::async_trait;
-use jobs::{BarVerdict, Handler, Outcome, Work};
+use jobs::{Handler, Outcome, Verdict, Work};
 use tokio::sync::{Notify, mpsc};
 
 /// Counts jobs, and tells when all of them have run.
@@ -54,7 +54,7 @@ impl Handler for Tell {
 
 fn done() -> Outcome {
     Outcome {
-        verdict: BarVerdict::Succeeded,
+        verdict: Verdict::Succeeded,
         text: String::new(),
         result: serde_json::Value::Null,
     }

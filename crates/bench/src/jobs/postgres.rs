@@ -23,7 +23,7 @@ const BAR: Bar = Bar::TimesFaster(2.0);
 
 /// Measures and puts the results into a table; what is missing is a row that says so.
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
-    let table = Table::of_ratios(
+    let mut table = Table::of_ratios(
         "Jobs on Postgres",
         "2,000 such jobs on one server with its default settings, over a socket; each turn has a fresh database. graphile-worker and \
          apalis-postgres have their default configurations, submit all jobs in bulk, and their clocks stop when the last job has started. The bare loop is `pgbench` with as many clients: one \

@@ -9,8 +9,8 @@ use anyhow::{Context as _, Result, ensure};
 use eventlog::{Log, SqliteOptions};
 use kernel::SystemClock;
 use plans::{
-    ApplyOrder, Entrance, GcPolicy, LandingSteps, NewPlan, NewStay, Outcome, Plans, PlansOptions,
-    PlansSettings, Run, Sandboxes, Unapplied, UndoOrder,
+    ApplyOrder, Entrance, GcPolicy, Ground, LandingSteps, NewPlan, NewStay, Outcome, Plans, PlansOptions,
+    PlansSettings, Run, Unapplied, UndoOrder,
 };
 use process::{
     Confinement, Exit, KeeperProgram, Limits, Processes, ProcessesOptions, Spec, StandardError, Tasks,
@@ -143,7 +143,7 @@ impl Service {
 
     pub(super) async fn plan(&self, workspace: &Path) -> Result<PlanId> {
         let new = NewPlan {
-            on: Sandboxes::Directory(workspace.to_owned()),
+            on: Ground::Directory(workspace.to_owned()),
             title: "a plan".to_owned(),
             checks: Vec::new(),
             strategy: None,
