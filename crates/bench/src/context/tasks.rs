@@ -182,7 +182,9 @@ mod tests {
 #[must_use]
 pub async fn read_config(path: &Path) {}
 pub fn silent() {}
+/// Private.
 fn hidden() {}
+    /// A method.
     pub fn new<T>() {}
 ";
         let found = defined_in("a.rs", text);

@@ -267,7 +267,7 @@ pub static KEYS: &[Key] = &[
     Key::new(
         "model.base_url",
         Kind::Text,
-        "Where the interface for chat completions is.",
+        "The base URL of the chat completions API.",
         |now, _| json!(redact(&now.model.base_url)),
     )
     .or_variables(BASE_URL, Some(USUAL_BASE_URL)),
@@ -406,8 +406,8 @@ pub static KEYS: &[Key] = &[
     Key::new(
         "plans.keep_mb",
         COUNT,
-        "How many megabytes the contents of plans may take. Above it, the oldest are deleted that were applied or discarded \
-         more than a day ago.",
+        "How many megabytes the contents of plans may take. Beyond that, the oldest plans that were applied or discarded \
+         more than a day ago are deleted.",
         |now, _| json!(now.plans.keep_bytes / (1024 * 1024)),
     ),
     Key::new(

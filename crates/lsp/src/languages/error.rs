@@ -39,7 +39,7 @@ pub enum AskError {
         source: LifecycleError,
     },
     /// It is not the process that the caller saw. Nothing was changed.
-    #[error("the server has changed: you saw generation {seen}, and it is now {}", current.status.generation)]
+    #[error("you saw generation {seen}, and it is {} now", current.status.generation)]
     Moved {
         seen: ServerGeneration,
         current: Box<ServerView>,
