@@ -18,6 +18,7 @@ mod ids;
 mod import;
 mod job;
 mod join;
+mod lines;
 mod lsp;
 mod machine;
 mod mcp;

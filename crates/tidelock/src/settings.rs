@@ -78,14 +78,14 @@ pub(crate) fn of(options: &Options, around: &Surroundings<'_>) -> Vec<Setting> {
             json!(options.listen.address.to_string()),
             Some("--listen"),
             &["TIDELOCK_LISTEN"],
-            "Where it listens for HTTP, besides its socket. If nobody has chosen the address and it is taken, any free port.",
+            "The HTTP address, in addition to the socket. If the default address is taken, any free port is used.",
         ),
         setting(
             "allow_host",
             json!(options.allowed_hosts),
             Some("--allow-host"),
             &[],
-            "Host names that requests may be sent to, besides those of the loopback interface.",
+            "Host names that requests may use, in addition to those of the loopback interface.",
         ),
         setting(
             "token_file",
@@ -120,7 +120,7 @@ pub(crate) fn of(options: &Options, around: &Surroundings<'_>) -> Vec<Setting> {
             languages.map_or(Value::Null, text),
             None,
             &["TIDELOCK_HOME", "XDG_CONFIG_HOME"],
-            "The file that says how language servers are configured; it need not be there.",
+            "The file that configures language servers; optional.",
         ),
     ]
 }

@@ -117,6 +117,7 @@ impl Ours {
             plans: plans.clone(),
             ports: Ports {
                 shell: Arc::new(Nobody),
+                finisher: Arc::new(sessions::NoPlanFinisher),
                 languages: Arc::new(Nobody),
                 context: Arc::new(sessions::NoContextFinder),
             },

@@ -10,8 +10,7 @@ use clap::{Arg, Command, CommandFactory};
 use super::{Cli, EXIT_CODES};
 use crate::environment::{self, VARIABLES};
 
-const GENERATED: &str =
-    "This page is made from the program itself by `cargo xtask docs`; do not change it by hand.";
+const GENERATED: &str = "This page is generated from the program by `cargo xtask docs`; don't edit it.";
 
 fn compare(file: &str, current: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -34,8 +33,8 @@ fn the_committed_reference_of_the_commands_is_current() {
     let mut root = Cli::command().disable_help_subcommand(true).term_width(100);
     root.build();
     let mut page = format!(
-        "# Commands\n\n{GENERATED} [The command line](../cli.md) says what commands have in common: what they \
-         print, how things are named, and what Ctrl-C does.\n\n"
+        "# Commands\n\n{GENERATED} [The command line](../cli.md) describes what all commands have in common: what \
+         they print, how to name things, and what Ctrl-C does.\n\n"
     );
     let mut entries = Vec::new();
     collect(&root, &mut entries);
@@ -58,7 +57,9 @@ fn the_committed_reference_of_the_commands_is_current() {
         writeln!(page, "| {code} | {} |", cell(meaning)).unwrap();
     }
     writeln!(page, "\n`tidelock exec`{rest}\n").unwrap();
-    page.push_str("The variables that they read are in [the reference of the configuration](configuration.md#environment).\n");
+    page.push_str(
+        "Environment variables are listed in [the configuration reference](configuration.md#environment).\n",
+    );
     for command in entries.iter().skip(1) {
         page.push_str(&section(command));
     }
@@ -199,10 +200,10 @@ fn cell(text: &str) -> String {
 #[test]
 fn the_committed_reference_of_the_configuration_is_current() {
     let mut page = format!(
-        "# Configuration reference\n\n{GENERATED} [Configuration](../configuration.md) says where the files are and \
-         how they are used. `tidelock config` shows what is in force on your machine, and why.\n\n\
-         ## config.toml\n\nEverything may be left out. `NAME` stands for a name that you choose (of a strategy, \
-         one of those that there are), `[]` for each of a list.\n"
+        "# Configuration reference\n\n{GENERATED} [Configuration](../configuration.md) explains where the files are and \
+         how they are used. `tidelock config` shows the values in effect on your machine and where they come from.\n\n\
+         ## config.toml\n\nEvery key is optional. `NAME` stands for a name that you choose (for a strategy, the \
+         name of an existing one), and `[]` for each element of a list.\n"
     );
     let mut last_section = "";
     for key in daemon::KEYS {
@@ -221,10 +222,10 @@ fn the_committed_reference_of_the_configuration_is_current() {
         };
         let mut meaning = key.meaning.to_owned();
         if let Some(variable) = key.before_file {
-            write!(meaning, " `{variable}` goes before it.").unwrap();
+            write!(meaning, " `{variable}` takes precedence.").unwrap();
         }
         if let Some(variable) = key.after_file {
-            write!(meaning, " `{variable}` is asked if it is not written.").unwrap();
+            write!(meaning, " Defaults to `{variable}`.").unwrap();
         }
         let row = [format!("`{}`", key.path), key.kind.words(), usual, meaning];
         writeln!(page, "| {} |", row.map(|text| cell(&text)).join(" | ")).unwrap();
@@ -251,10 +252,8 @@ fn the_committed_reference_of_the_configuration_is_current() {
         }
         page.push('\n');
     }
-    page.push_str(
-        "`tidelock doctor` warns of variables that begin with `TIDELOCK_` and that nobody reads.\n\n",
-    );
-    page.push_str("## Options of serve\n\nThey go before the environment.\n\n");
+    page.push_str("`tidelock doctor` warns about unknown variables that begin with `TIDELOCK_`.\n\n");
+    page.push_str("## Options of serve\n\nThey take precedence over the environment.\n\n");
     let mut root = Cli::command();
     root.build();
     let serve = root.find_subcommand("serve").unwrap();

@@ -4,7 +4,7 @@
 //! answers works in a sandbox, and the turn belongs to the daemon. So nothing is lost if the editor, this program or the
 //! daemon is killed.
 //!
-//! - `lines`, `message` and `outbox` are the protocol as bytes; `schema` has the messages that we know, `refusal` the errors.
+//! - `message` and `outbox` are the protocol as bytes; `schema` has the messages that we know, `refusal` the errors.
 //! - `serve` reads, and has each request done by a thread of its own. `setup` makes and finds sessions, `converse` sends a
 //!   prompt and waits for its end, `prompt` makes one of what an editor sends, `slash` does what needs no agent.
 //! - `open` is a session that an editor has open. One thread watches it (`watch`): everything that an editor is told of a
@@ -19,7 +19,6 @@
 mod changes;
 mod converse;
 mod ear;
-mod lines;
 mod message;
 mod open;
 mod outbox;

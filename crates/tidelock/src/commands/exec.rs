@@ -16,7 +16,9 @@ use self::ending::{End, ended};
 use crate::cli::{Afterwards, ExecArguments, Stamps, Stay};
 use crate::client::{Client, Ended};
 use crate::commands::ids::PLAN;
-use crate::commands::job::{Escapes, INTERRUPTED, Listener, OutputPrinter, catch_interrupts, follow};
+use crate::commands::job::{
+    Escapes, INTERRUPTED, Listener, OutputPrinter, catch_interrupts, follow_with_input,
+};
 use crate::commands::plan::sandboxed::{Prepared, Submitted, as_line};
 use crate::commands::plan::{get, order};
 use crate::error::{Exit, Failure};
@@ -53,13 +55,8 @@ pub(super) fn run(arguments: &ExecArguments, client: &Client) -> Result<Report, 
             if client.format() == Format::Human && io::stderr().is_terminal() {
                 printer.note(&messages::begun(&plan));
             }
-            let feeding = prepared.feed(&submitted, client)?;
-            let left = follow(client, &submitted.id, &mut interrupts, &mut printer)?;
-            drop(printer);
-            if let (Some(feeding), Ended::Over { .. }) = (feeding, &left) {
-                feeding.finish();
-            }
-            match left {
+            let source = prepared.source.take();
+            match follow_with_input(client, &submitted.id, source, &mut interrupts, printer)? {
                 Ended::Over {
                     end: job,
                     interrupted,

@@ -72,7 +72,7 @@ fn report(palette: Palette, name: &str, events: &BreakerEventList) -> Report {
         palette,
         &["NUMBER", "TIME", "WHAT", "REQUEST"],
         events.events.iter().map(row).collect(),
-        "Nobody has changed this breaker by hand.",
+        "This breaker has never been changed manually.",
     );
     let value = json!({ "id": name, "events": events.events, "first": events.first, "last": events.last });
     Report::success(value, text)

@@ -22,7 +22,7 @@ mod submission;
 mod times;
 mod wait;
 
-pub(super) use follow::{JobMessage, Listener, follow};
+pub(super) use follow::{JobMessage, Listener, follow, follow_with_input};
 pub(super) use outcome::{INTERRUPTED, ended_text, exit_of};
 pub(super) use printer::{Escapes, OutputPrinter};
 pub(super) use run::catch_interrupts;

@@ -5,7 +5,6 @@
 //! daemon. Everything else is the daemon's business.
 
 mod conversation;
-mod lines;
 mod pump;
 
 use std::io;

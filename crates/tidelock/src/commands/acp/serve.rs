@@ -13,7 +13,6 @@ use kernel::{CancellationToken, Deadline, Slot, SystemClock};
 use serde_json::{Value, json};
 
 use super::converse::message;
-use super::lines::{self, LINE_LIMIT_BYTES, Line};
 use super::message::{Message, RequestId};
 use super::open::Open;
 use super::outbox::Outbox;
@@ -25,10 +24,13 @@ use super::updates::{Voice, chunk};
 use super::{converse, slash};
 use crate::cli::AcpArguments;
 use crate::client::Client;
+use crate::commands::lines::{self, Read};
 use crate::context::{Context, VERSION};
 use crate::error::{Exit, Failure};
 use crate::output::Report;
 
+/// The longest message. A picture or a file that comes with a prompt is in one line; the daemon takes less, and says so.
+const LINE_LIMIT_BYTES: usize = 32 << 20;
 /// How many sessions an editor may have open. Each has a thread and a stream of the daemon, which has room for 64 at least.
 pub(super) const SESSIONS_LIMIT: usize = 32;
 /// How many requests are done at once. An editor has one or two; one with more is told to wait.
@@ -87,22 +89,27 @@ pub(in crate::commands) fn run(arguments: AcpArguments, context: Context) -> Res
         running: Slot::new(Running::default()),
     });
     let mut reader = BufReader::new(io::stdin());
-    let mut phase = Phase::New;
+    let (mut phase, mut line) = (Phase::New, Vec::new());
     loop {
-        match lines::next(&mut reader, LINE_LIMIT_BYTES) {
-            Ok(Line::Whole(line)) => match Message::parse(&line) {
-                Ok(message) => take(&site, &mut phase, message),
-                Err(refused) => site.outbox.answer(None, Err(refused)),
-            },
-            Ok(Line::TooLong) => {
+        let read = lines::read(&mut reader, &mut line, LINE_LIMIT_BYTES);
+        match read {
+            Ok(Read::TooLong) => {
                 let message = format!("a message of more than {LINE_LIMIT_BYTES} bytes was ignored");
                 site.outbox.answer(None, Err(Refused::no_request(message)));
             }
-            Ok(Line::End) => break,
+            // The last message may have no end.
+            Ok(Read::Line | Read::End) if !line.trim_ascii().is_empty() => match Message::parse(&line) {
+                Ok(message) => take(&site, &mut phase, message),
+                Err(refused) => site.outbox.answer(None, Err(refused)),
+            },
+            Ok(Read::Line | Read::End) => {}
             Err(error) => {
                 note(&format!("the input cannot be read: {error}"));
                 break;
             }
+        }
+        if matches!(read, Ok(Read::End)) {
+            break;
         }
     }
     // The editor has gone, or wants us to go. What was asked before that is still answered; the turns go on by themselves.

@@ -5,7 +5,9 @@ use std::io;
 use protocol::{CancelJob, Job, JobOutput, JobProgress, JobWaiting, Resync};
 use serde_json::Value;
 
+use super::input::{Feeding, Source};
 use super::path;
+use super::printer::OutputPrinter;
 use crate::client::{Client, ClientError, Ended, Follower, Interrupts};
 use crate::error::{Exit, Failure, UNREACHABLE, chain};
 use protocol::sse::ServerEvent;
@@ -34,6 +36,25 @@ pub(in crate::commands) fn follow(
     listener: &mut dyn Listener,
 ) -> Result<Ended<Box<Job>>, Failure> {
     follow_from(client, id, 0, None, interrupts, listener)
+}
+
+/// The same for a job that was just submitted: its input is sent, and its output is printed.
+pub(in crate::commands) fn follow_with_input(
+    client: &Client,
+    id: &str,
+    source: Option<Source>,
+    interrupts: &mut Interrupts,
+    mut printer: OutputPrinter,
+) -> Result<Ended<Box<Job>>, Failure> {
+    let feeding = source
+        .map(|source| Feeding::start(client, id, source))
+        .transpose()?;
+    let ended = follow(client, id, interrupts, &mut printer)?;
+    drop(printer);
+    if let (Some(feeding), Ended::Over { .. }) = (feeding, &ended) {
+        feeding.finish();
+    }
+    Ok(ended)
 }
 
 /// The same after a piece of output, on one channel or on all.

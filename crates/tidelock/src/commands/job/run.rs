@@ -5,8 +5,8 @@ use std::io::{self, IsTerminal};
 use protocol::{Job, JobSubmitted, RetryJob, SubmitJob};
 use serde_json::{Value, json};
 
-use super::follow::follow;
-use super::input::{Feeding, Source};
+use super::follow::follow_with_input;
+use super::input::Source;
 use super::outcome;
 use super::printer::{Escapes, OutputPrinter};
 use super::submission::{self, Submission, environment_here};
@@ -101,16 +101,8 @@ fn to_the_end(
             &json_line(&json!({ "submitted": answer["job"] })),
         ));
     }
-    let feeding = source
-        .map(|source| Feeding::start(client, &job.id, source))
-        .transpose()?;
-    let mut printer = OutputPrinter::new(client.format(), escapes, Stamps::None);
-    let ended = follow(client, &job.id, &mut interrupts, &mut printer)?;
-    drop(printer);
-    if let (Some(feeding), Ended::Over { .. }) = (feeding, &ended) {
-        feeding.finish();
-    }
-    match ended {
+    let printer = OutputPrinter::new(client.format(), escapes, Stamps::None);
+    match follow_with_input(client, &job.id, source, &mut interrupts, printer)? {
         Ended::Over {
             end: job,
             interrupted,

@@ -18,9 +18,13 @@ use std::thread;
 use std::time::Duration;
 
 use super::conversation::{Conversation, Pass, reopened, too_long};
-use super::lines::{ANSWER_LIMIT_BYTES, LINE_LIMIT_BYTES, Read, read};
+use crate::commands::lines::{Read, read};
 use crate::error::Failure;
 
+/// The longest line of an agent, which is as much as the daemon takes.
+const LINE_LIMIT_BYTES: usize = 4 << 20;
+/// The longest line of the daemon: a resource of four MiB grows when it is written as JSON.
+const ANSWER_LIMIT_BYTES: usize = 64 << 20;
 /// How long the next daemon may take to open the conversation again.
 const REOPEN_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long answers are waited for when the agent has said its last word. The daemon gives up a little earlier.

@@ -11,7 +11,7 @@ use crate::cli::{PlanExecArguments, Stamps, Stay};
 use crate::client::{Client, Ended, Interrupted, Interrupts};
 use crate::commands::ids::PLAN;
 use crate::commands::job::{
-    Escapes, INTERRUPTED, OutputPrinter, catch_interrupts, ended_text, exit_of, follow,
+    Escapes, INTERRUPTED, OutputPrinter, catch_interrupts, ended_text, exit_of, follow_with_input,
 };
 use crate::error::{Exit, Failure};
 use crate::output::Report;
@@ -29,13 +29,9 @@ pub(super) fn run(arguments: &PlanExecArguments, client: &Client) -> Result<Repo
         return Ok(Report::success(value, text).with_notes(vec![note]));
     }
     let mut interrupts = catch_interrupts(client, &submitted.id)?;
-    let mut printer = OutputPrinter::new(client.format(), Escapes::Keep, Stamps::None);
-    let feeding = prepared.feed(&submitted, client)?;
-    let ended = follow(client, &submitted.id, &mut interrupts, &mut printer)?;
-    drop(printer);
-    if let (Some(feeding), Ended::Over { .. }) = (feeding, &ended) {
-        feeding.finish();
-    }
+    let printer = OutputPrinter::new(client.format(), Escapes::Keep, Stamps::None);
+    let source = prepared.source.take();
+    let ended = follow_with_input(client, &submitted.id, source, &mut interrupts, printer)?;
     let mut notes = prepared.notes.clone();
     let (exit, job) = match ended {
         Ended::Over {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::post;
 use crate::cli::SandboxedArguments;
 use crate::client::{Client, whole_ms};
-use crate::commands::job::input::{Feeding, Source};
+use crate::commands::job::input::Source;
 use crate::commands::job::{JOBS, environment, environment_here, source, stdin, terminal, write_below};
 use crate::error::Failure;
 use crate::paths;
@@ -22,7 +22,7 @@ pub(in crate::commands) struct Prepared {
     here: PathBuf,
     pub(in crate::commands) notes: Vec<String>,
     /// What is sent to it while it runs.
-    source: Option<Source>,
+    pub(in crate::commands) source: Option<Source>,
 }
 
 #[derive(Debug)]
@@ -99,17 +99,6 @@ impl Prepared {
             ..self.request.clone()
         };
         send(&request, client)
-    }
-
-    pub(in crate::commands) fn feed(
-        &mut self,
-        submitted: &Submitted,
-        client: &Client,
-    ) -> Result<Option<Feeding>, Failure> {
-        let source = self.source.take();
-        source
-            .map(|source| Feeding::start(client, &submitted.id, source))
-            .transpose()
     }
 
     fn in_plan(&self, plan: &Plan) -> SubmitJob {
