@@ -12,7 +12,7 @@ use crate::mcp::working_plan::{id, own_plan};
 use crate::plans::acts;
 
 /// How many plans are listed. An agent that has to look at more of them asks its user.
-const PLANS: usize = 20;
+const PLANS: u32 = 20;
 /// How many files of each are named.
 const FILES: usize = 20;
 
@@ -42,7 +42,7 @@ async fn overlaps(call: &Call<'_>, arguments: Arguments) -> Result<Answer, ToolE
     };
     let query = PlanQuery {
         states: vec![PlanState::Open, PlanState::Sealed],
-        limit: PLANS as u32 + 1,
+        limit: PLANS + 1,
         ..PlanQuery::default()
     };
     let found = acts::list(call.app, query, Some(&directory)).await?;
@@ -53,7 +53,12 @@ async fn overlaps(call: &Call<'_>, arguments: Arguments) -> Result<Answer, ToolE
             text.push_str(&format!("Your plan: {}", overlap_line(overlap)));
         }
     }
-    for plan in found.plans.iter().filter(|plan| plan.id != own_id).take(PLANS) {
+    for plan in found
+        .plans
+        .iter()
+        .filter(|plan| plan.id != own_id)
+        .take(PLANS as usize)
+    {
         text.push_str(&one(call, plan).await?);
     }
     if text.is_empty() {
