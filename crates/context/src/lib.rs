@@ -45,7 +45,7 @@ mod strategy;
 mod view;
 
 pub use answer::{Answer, Depth, Fragment, LeftOut, ScorePart, StrategyOutcome, StrategyReport};
-pub use executor::{ParallelStrategyExecutor, Ran, on_thread};
+pub use executor::{Execute, ParallelStrategyExecutor, Ran, on_thread};
 pub use index::{FileId, Index, IndexInfo, IndexOptions, IndexState, Key, Snapshot};
 pub use lines::Lines;
 pub use outline::{Definition, Language, Outline, Reference, SymbolKind, outline};

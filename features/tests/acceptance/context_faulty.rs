@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use context::{Ask, Execute, Outcome, Ran, Strategy, StrategyError};
+use context::{Ask, Execute, Ran, Strategy, StrategyError, StrategyOutcome};
 use kernel::{Clock, Deadline, Scope, SystemClock};
 
 use crate::{
@@ -53,7 +53,7 @@ impl Faulty {
             hits,
         };
         if has_circuit && self.circuit.is_open() {
-            return ran(Outcome::Open { retry_after: None }, Vec::new());
+            return ran(StrategyOutcome::Open { retry_after: None }, Vec::new());
         }
         let limit = Deadline::never();
         // What panics ends its task, and is heard of as an error.
@@ -76,14 +76,14 @@ impl Faulty {
                 if has_circuit {
                     self.circuit.record_success();
                 }
-                ran(Outcome::Ran { hits: hits.len() }, hits)
+                ran(StrategyOutcome::Ran { hits: hits.len() }, hits)
             }
             Err(error) => {
                 if has_circuit {
                     self.circuit.record_failure();
                 }
                 let why = error.to_string();
-                ran(Outcome::Failed { why }, Vec::new())
+                ran(StrategyOutcome::Failed { why }, Vec::new())
             }
         }
     }
@@ -97,7 +97,7 @@ impl fmt::Debug for Faulty {
 
 #[async_trait]
 impl Execute for Faulty {
-    async fn execute(
+    async fn run(
         &self,
         ask: &Arc<Ask>,
         strategies: &[(Arc<dyn Strategy>, Duration)],
@@ -108,11 +108,11 @@ impl Execute for Faulty {
         for (strategy, _) in strategies {
             all.push(self.look(strategy, ask, scope).await);
         }
-        let is_found = |ran: &Ran| matches!(ran.outcome, Outcome::Ran { .. });
+        let is_found = |ran: &Ran| matches!(ran.outcome, StrategyOutcome::Ran { .. });
         if self.fault == Fault::Silent && !all.iter().all(is_found) {
             for ran in &mut all {
                 ran.hits.clear();
-                ran.outcome = Outcome::Ran { hits: 0 };
+                ran.outcome = StrategyOutcome::Ran { hits: 0 };
             }
         }
         all

@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use context::{Answer, Outcome, ParallelStrategyExecutor, Pipeline, StrategyName};
+use context::{Answer, ParallelStrategyExecutor, Pipeline, StrategyName, StrategyOutcome};
 use cucumber::{World, given, then, when};
 use kernel::{BreakerSettings, CircuitBreaker, CircuitState, ManualClock, SystemClock};
 use process::Tasks;
@@ -246,7 +246,7 @@ impl ContextWorld {
 }
 
 /// What became of a strategy.
-fn outcome<'a>(answer: &'a Answer, strategy: &str) -> &'a Outcome {
+fn outcome<'a>(answer: &'a Answer, strategy: &str) -> &'a StrategyOutcome {
     let mut reports = answer.strategies.iter();
     let report = reports.find(|report| report.strategy.as_str() == strategy);
     &report.expect("every strategy is reported").outcome
@@ -433,7 +433,7 @@ fn failures_are_counted(world: &mut ContextWorld, count: u64) {
 fn steady_found(world: &mut ContextWorld) {
     assert!(!world.answers.is_empty());
     for answer in &world.answers {
-        assert_eq!(outcome(answer, STEADY), &Outcome::Ran { hits: 20 });
+        assert_eq!(outcome(answer, STEADY), &StrategyOutcome::Ran { hits: 20 });
         assert!(has_found(answer, STEADY), "{answer:?}");
     }
 }
@@ -443,9 +443,9 @@ fn steady_found_and_moody(world: &mut ContextWorld, is_reported: String) {
     steady_found(world);
     for answer in &world.answers {
         let reported = match outcome(answer, MOODY) {
-            Outcome::Failed { why } if !why.is_empty() => "failed",
-            Outcome::TimedOut { .. } => "timed out",
-            Outcome::NotApplicable { .. } => "does not apply",
+            StrategyOutcome::Failed { why } if !why.is_empty() => "failed",
+            StrategyOutcome::TimedOut { .. } => "timed out",
+            StrategyOutcome::NotApplicable { .. } => "does not apply",
             other => panic!("{other:?}"),
         };
         assert_eq!(reported, is_reported);
@@ -458,7 +458,7 @@ fn not_asked(world: &mut ContextWorld) {
     assert_eq!(world.asked, 0);
     for answer in &world.answers {
         assert!(
-            matches!(outcome(answer, MOODY), Outcome::Open { .. }),
+            matches!(outcome(answer, MOODY), StrategyOutcome::Open { .. }),
             "{answer:?}"
         );
     }
@@ -502,7 +502,7 @@ fn not_torn(world: &mut ContextWorld) {
 fn all_found(world: &mut ContextWorld) {
     for answer in &world.answers {
         for report in &answer.strategies {
-            assert_eq!(report.outcome, Outcome::Ran { hits: 1 }, "{answer:?}");
+            assert_eq!(report.outcome, StrategyOutcome::Ran { hits: 1 }, "{answer:?}");
         }
     }
 }
@@ -520,7 +520,7 @@ fn all_empty(world: &mut ContextWorld) {
         assert_eq!((answer.text.as_str(), answer.tokens), ("", 0));
         assert!(answer.fragments.is_empty());
         let mut reports = answer.strategies.iter();
-        assert!(reports.all(|report| report.outcome == Outcome::LeftOut));
+        assert!(reports.all(|report| report.outcome == StrategyOutcome::LeftOut));
     }
 }
 

@@ -12,9 +12,9 @@ use std::{
 
 use async_trait::async_trait;
 use context::{
-    Answer, Ask, ContextSettings, Depth, Execute, FileText, Ground, Hit, Lines, NotText, Pipeline, Request,
-    Since, Strategy, StrategyError, StrategyName, StrategySettings, Tokenizer, TokenizerName, TreePath, View,
-    on_thread,
+    Answer, Ask, ContextSettings, Depth, Execute, FileText, Hit, Lines, NotText, Pipeline, Request,
+    SearchTree, Since, Strategy, StrategyError, StrategyName, StrategySettings, Tokenizer, TokenizerName,
+    TreePath, View, on_thread,
 };
 use kernel::{CancellationToken, Deadline, Scope, SystemClock};
 use tokio::{runtime::Runtime, sync::Semaphore};
@@ -208,7 +208,7 @@ pub(crate) fn ask(pipeline: &Pipeline, query: &str, budget_tokens: usize) -> Ans
         without: Vec::new(),
         tokenizer: None,
     };
-    let ground = Ground {
+    let tree = SearchTree {
         root,
         view: Arc::new(Tree),
         index: None,
@@ -218,6 +218,6 @@ pub(crate) fn ask(pipeline: &Pipeline, query: &str, budget_tokens: usize) -> Ans
     let deadline = Deadline::after(&SystemClock::shared(), 10 * LONG);
     let scope = CancellationToken::new().scope();
     RUNTIME
-        .block_on(pipeline.answer(&request, ground, tokenizer, &deadline, &scope))
+        .block_on(pipeline.answer(&request, tree, tokenizer, &deadline, &scope))
         .unwrap()
 }

@@ -377,7 +377,7 @@ impl Languages for Nobody {
         Vec::new()
     }
 
-    async fn ask(&self, order: LanguageOrder) -> Result<serde_json::Value, LanguageError> {
+    async fn ask(&self, order: LanguageOrder) -> Result<String, LanguageError> {
         Err(LanguageError {
             code: "server_not_found".to_owned(),
             text: order.verb,

@@ -28,6 +28,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use kernel::{CancellationToken, Cause, CircuitBreaker, Clock, Deadline, Scope};
 use process::Tasks;
 use tokio::sync::{Semaphore, oneshot};
@@ -43,6 +44,24 @@ pub struct Ran {
     pub outcome: StrategyOutcome,
     pub took: Duration,
     pub hits: Vec<Hit>,
+}
+
+/// Runs strategies: the step of the pipeline between the question and the findings. A trait, so that the acceptance tests can
+/// put the faulty algorithms of the reports in its place.
+#[async_trait]
+pub trait Execute: Send + Sync + std::fmt::Debug {
+    /// Runs the strategies, each within its own time and all of them until the deadline. The results are in the
+    /// order of the strategies, whichever was first. *Cancel safety*: if the future is dropped, what runs is
+    /// cancelled.
+    async fn run(
+        &self,
+        ask: &Arc<Ask>,
+        strategies: &[(Arc<dyn Strategy>, Duration)],
+        deadline: &Deadline,
+        scope: &Scope,
+    ) -> Vec<Ran>;
+
+    fn clock(&self) -> &Arc<dyn Clock>;
 }
 
 /// Runs strategies in parallel. Clones share their workers.
@@ -67,16 +86,16 @@ impl ParallelStrategyExecutor {
             clock,
         }
     }
+}
 
-    pub(crate) fn clock(&self) -> &Arc<dyn Clock> {
+#[async_trait]
+impl Execute for ParallelStrategyExecutor {
+    fn clock(&self) -> &Arc<dyn Clock> {
         &self.clock
     }
 
-    /// Runs the strategies, each within its own time and all of them until the deadline. The results are in the
-    /// order of the strategies, whichever was first. If the scope is cancelled, unfinished strategies are
-    /// reported as out of time, and don't count as failures. *Cancel safety*: if the future is dropped, what runs
-    /// is cancelled.
-    pub async fn run(
+    /// If the scope is cancelled, unfinished strategies are reported as out of time, and don't count as failures.
+    async fn run(
         &self,
         ask: &Arc<Ask>,
         strategies: &[(Arc<dyn Strategy>, Duration)],

@@ -14,7 +14,7 @@ use super::score::score;
 use super::select::{select, settings_of};
 use super::source::Sources;
 use crate::answer::{Answer, StrategyOutcome, StrategyReport};
-use crate::executor::{CancelOnDrop, ParallelStrategyExecutor, Ran};
+use crate::executor::{CancelOnDrop, Execute, Ran};
 use crate::query::Query;
 use crate::request::{ContextError, Request};
 use crate::settings::ContextSettings;
@@ -26,7 +26,7 @@ use crate::strategy::{Ask, SearchTree, Strategy, StrategyName};
 pub struct Pipeline {
     settings: ContextSettings,
     strategies: Vec<Arc<dyn Strategy>>,
-    executor: ParallelStrategyExecutor,
+    executor: Box<dyn Execute>,
 }
 
 impl Pipeline {
@@ -35,12 +35,12 @@ impl Pipeline {
     pub fn new(
         settings: ContextSettings,
         strategies: Vec<Arc<dyn Strategy>>,
-        executor: ParallelStrategyExecutor,
+        executor: impl Execute + 'static,
     ) -> Self {
         Self {
             settings,
             strategies,
-            executor,
+            executor: Box::new(executor),
         }
     }
 

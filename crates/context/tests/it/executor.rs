@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use context::{Hit, Ran, StrategyError, StrategyName, StrategyOutcome, on_thread};
+use context::{Execute as _, Hit, Ran, StrategyError, StrategyName, StrategyOutcome, on_thread};
 use kernel::{CircuitState, Deadline, Scope};
 use tokio::sync::Notify;
 

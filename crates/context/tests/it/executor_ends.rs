@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
-use context::{Strategy, StrategyError, StrategyOutcome, on_thread};
+use context::{Execute as _, Strategy, StrategyError, StrategyOutcome, on_thread};
 use kernel::{CancellationToken, Cause, Deadline};
 
 use crate::executor::{FOREVER, SECOND, ran, runtime};
