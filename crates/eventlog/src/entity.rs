@@ -440,6 +440,13 @@ impl From<ReadError> for LogError {
     }
 }
 
+impl From<ReadError> for CommitError {
+    /// For callers that only change an entity.
+    fn from(error: ReadError) -> Self {
+        Self::Log(error.into())
+    }
+}
+
 /// An error that may be a conflict, so that [`ConflictRetries`] can tell.
 pub trait MaybeConflict {
     /// Whether a commit was refused because somebody else had changed a stream.
