@@ -92,7 +92,7 @@ fn what_is_wrong_with_a_file_or_a_place_is_said() {
             &["hover", "main.alpha:1:1", "--server", "nobody"],
             4,
             "server_not_found",
-            "`nobody` is no language server for",
+            "`nobody` is not a language server for",
         ),
         (
             &["implementation", "main.alpha:1:1"],

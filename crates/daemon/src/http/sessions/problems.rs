@@ -170,7 +170,7 @@ mod tests {
                 is(
                     ErrorCode::AgentNotReady,
                     424,
-                    "The agent `model` cannot be asked: set OPENAI_API_KEY.",
+                    "The agent `model` is not ready: set OPENAI_API_KEY.",
                 ),
             ),
             (
