@@ -10,9 +10,9 @@ use crate::report::{Bar, Table};
 
 #[derive(Clone, Copy, Debug)]
 enum Story {
-    /// A call that ends well, with no failure before it.
+    /// A call that succeeds, with no failure before it.
     Success,
-    /// A call that ends badly and one that ends well: the counting path.
+    /// A call that fails and one that succeeds: the counting path.
     FailureThenSuccess,
 }
 

@@ -1,4 +1,4 @@
-//! A caller of each circuit breaker: what one thread holds, and how it makes a call that ends well or badly.
+//! A caller for each circuit breaker: what one thread holds, and how it makes a call that succeeds or fails.
 
 use std::future::{poll_fn, ready};
 use std::hint::black_box;
@@ -20,7 +20,7 @@ const NAME: &str = "peer";
 const COOLDOWN: Duration = Duration::from_secs(30);
 const THRESHOLD: u32 = 3;
 
-/// How the protected call ends. The compiler cannot see through it.
+/// How the protected call ends. It is opaque to the compiler.
 type Ending = std::result::Result<u64, Failed>;
 
 #[derive(Debug)]
@@ -116,7 +116,7 @@ impl Caller for CircuitBreaker {
 
 pub(crate) struct Recloser(Arc<recloser::Recloser>);
 
-/// It has no threshold of consecutive failures, only a rate; at 1.0 a ring of failures alone opens it.
+/// It has no threshold for consecutive failures, only a rate; at 1.0 only a ring full of failures opens it.
 pub(crate) fn recloser() -> Recloser {
     Recloser(Arc::new(
         recloser::Recloser::custom()
@@ -174,7 +174,7 @@ impl Caller for Failsafe {
     }
 }
 
-/// The breaker of tower-resilience around a service that is ready at once. The request says how it ends.
+/// The breaker of tower-resilience around a service that is always ready. The request decides how the call ends.
 pub(crate) struct Tower<S>(S);
 
 pub(crate) struct TowerCaller<S> {

@@ -1,4 +1,5 @@
-//! What a breaker must keep while it is fast: one probe at a time, and no say for a call from before it opened.
+//! What a breaker must guarantee while it is fast: one probe at a time, and no influence for a call from before it
+//! opened.
 
 use std::future::{poll_fn, ready};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,10 +20,10 @@ const CALLERS: usize = 64;
 const THRESHOLD: u32 = 3;
 /// Long enough for a check right after opening, short enough to wait for.
 const COOLDOWN: Duration = Duration::from_millis(500);
-/// How long a caller that was let through waits for the others before it gives up.
+/// How long an admitted caller waits for the others before it gives up.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The protected call. It ends well or badly.
+/// The protected call. It succeeds or fails.
 type Work = Box<dyn FnOnce() -> Result<(), Failed> + Send>;
 
 #[derive(Debug)]
@@ -45,7 +46,7 @@ struct Recloser(recloser::Recloser);
 struct Failsafe(failsafe::StateMachine<FailsafePolicy, ()>);
 struct Tower {
     service: BoxCloneSyncService<Work, (), tower_resilience_circuitbreaker::CircuitBreakerError<Failed>>,
-    /// Away from closed it waits for its lock with tokio's timer.
+    /// Unless it is closed, it waits for its lock with tokio's timer.
     timer: tokio::runtime::Runtime,
 }
 
@@ -145,7 +146,7 @@ pub(crate) fn measure() -> Result<Table> {
     Ok(table)
 }
 
-/// One row. The first breaker is ours and has to answer what the bar says.
+/// One row. The first breaker is ours and has to give the answer that the bar demands.
 fn question(table: &mut Table, question: &str, seen: &[Seen], bar: &str, answer: impl Fn(&Seen) -> String) {
     let answers: Vec<String> = seen.iter().map(answer).collect();
     let verdict = BarVerdict::from(answers[0] == bar);
@@ -168,7 +169,7 @@ fn look_at(make: Make) -> Result<Seen> {
     })
 }
 
-/// Opens the breaker, lets the cooldown pass, and counts who gets in.
+/// Opens the breaker, lets the cooldown pass, and counts the admitted callers.
 fn race_into_half_open(subject: &Arc<dyn Subject>) -> Result<usize> {
     open(subject.as_ref());
     ensure!(
@@ -229,7 +230,7 @@ fn late_success_when_open(subject: &Arc<dyn Subject>) -> Result<bool> {
     Ok(subject.call(Box::new(|| Ok(()))) == Answer::LetThrough)
 }
 
-/// The same, but the success arrives while a probe is running, and then the probe fails. Is the breaker closed?
+/// Like the above, but the success arrives while a probe is running, and then the probe fails. Is the breaker closed?
 fn late_success_during_a_probe(subject: &Arc<dyn Subject>) -> Result<bool> {
     let (probe_is_inside, inside) = mpsc::sync_channel(1);
     let (let_probe_fail, may_fail) = mpsc::sync_channel::<()>(1);
@@ -320,7 +321,7 @@ fn tower() -> Result<Arc<dyn Subject>> {
 mod tests {
     use super::*;
 
-    /// A breaker with both faults: everybody is a probe, and any success closes it.
+    /// A breaker with both faults: every caller is a probe, and any success closes it.
     struct Faulty(Mutex<(u32, Option<Instant>)>);
 
     impl Subject for Faulty {

@@ -1,4 +1,4 @@
-//! Asking whether one is cancelled, and making and dropping a child, against tokio-util.
+//! Checking for cancellation, and creating and dropping a child token, against tokio-util.
 
 use std::hint::black_box;
 use std::sync::Arc;

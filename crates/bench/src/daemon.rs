@@ -1,4 +1,4 @@
-//! The program as it is shipped: its size, how long its shortest commands take, and what an idle daemon costs.
+//! The shipped program: its size, how long its shortest commands take, and what an idle daemon costs.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -15,16 +15,16 @@ use crate::statistics::{Figure, nanoseconds, ratio, short};
 
 const RUNS: usize = 101;
 const WARM_UP_RUNS: usize = 5;
-/// How long the daemon is left alone before it is watched, and then how long it is watched.
+/// How long to leave the daemon alone before watching it, and how long to watch it.
 const SETTLE: Duration = Duration::from_secs(2);
 const IDLE: Duration = Duration::from_secs(10);
 
-/// What is run beside `true`, and within how many milliseconds it has to end.
+/// The commands to compare with `true`, and the milliseconds within which each has to end.
 const COMMANDS: [(&str, f64); 3] = [("status", 15.0), ("--version", 10.0), ("--help", 10.0)];
 const MEMORY_BAR_MIB: f64 = 30.0;
 const WAKE_UPS_BAR_PER_SECOND: f64 = 1.0;
 
-/// Measures and puts the results into a table; a daemon that does not start is a row that says so.
+/// Measures and fills a table; if a daemon does not start, a row says so.
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
     let table = Table::with_columns(
         "The daemon",

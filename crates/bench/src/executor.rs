@@ -1,8 +1,8 @@
-//! The smallest executor that does a future no injustice.
+//! The smallest executor that is fair to a future.
 //!
-//! The waker is made once and kept, so that a contender with an async interface pays for its own work only. A
-//! future that is not ready is waited for in a spin first: it most likely waits for a lock that the other thread
-//! is about to release, and putting the thread to sleep would cost more than everything that is measured.
+//! The waker is created once and kept, so that a contender with an async interface only pays for its own work. A
+//! future that is not ready is polled in a spin first: it most likely waits for a lock that the other thread is about
+//! to release, and putting the thread to sleep would cost more than everything that is measured.
 
 use std::hint::spin_loop;
 use std::pin::pin;
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 
-/// How often the flag is looked at before the thread goes to sleep; some tens of microseconds.
+/// How often to check the flag before the thread goes to sleep; some tens of microseconds.
 const SPINS: usize = 20_000;
 
 #[derive(Debug)]

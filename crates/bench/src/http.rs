@@ -1,4 +1,4 @@
-//! A client that writes a request with one call and reads its answer: what a caller of the daemon needs at least.
+//! A client that sends a request with one write and reads its answer: the minimum for a caller of the daemon.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
 
-/// What does not answer within this time has failed.
+/// An answer that takes longer counts as a failure.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 trait Stream: Read + Write {}
@@ -56,7 +56,7 @@ impl HttpClient {
         }
     }
 
-    /// Asks, and gives back the body of an answer that is not a refusal.
+    /// Sends a request, and returns the body of the answer unless it is a refusal.
     pub(crate) fn post(&mut self, path: &str, body: &str) -> Result<&[u8]> {
         self.send("POST", path, "", body)
     }
@@ -65,7 +65,7 @@ impl HttpClient {
         self.send("PUT", path, "", body)
     }
 
-    /// A request to post with more headers, each with the end of its line.
+    /// Like `post`, with more headers, each with its line end.
     pub(crate) fn post_with(&mut self, path: &str, headers: &str, body: &str) -> Result<&[u8]> {
         self.send("POST", path, headers, body)
     }
@@ -130,7 +130,7 @@ struct Head {
 }
 
 impl Head {
-    /// The head, if all of it is there.
+    /// Parses the head, if it is complete.
     fn read(bytes: &[u8]) -> Result<Option<Self>> {
         let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") else {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! How often the threads of a process were woken, and how long they ran.
+//! How often the threads of a process woke up, and how long they ran.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -25,7 +25,7 @@ pub(crate) fn used_by(pid: u32) -> Result<Used> {
     for entry in fs::read_dir(format!("/proc/{pid}/task"))? {
         let entry = entry?;
         let read = |name| fs::read_to_string(entry.path().join(name));
-        // A thread may end between the listing and the reading.
+        // A thread may end between listing and reading.
         let (Ok(status), Ok(schedule)) = (read("status"), read("schedstat")) else {
             continue;
         };
@@ -35,7 +35,7 @@ pub(crate) fn used_by(pid: u32) -> Result<Used> {
     Ok(Used { by_thread })
 }
 
-/// The first number of the schedule is the time on a processor, in nanoseconds.
+/// The first number of the schedule is the CPU time in nanoseconds.
 fn use_in(status: &str, schedule: &str) -> Use {
     let switches = number(status, "voluntary_ctxt_switches") + number(status, "nonvoluntary_ctxt_switches");
     let cpu = schedule.split_whitespace().next();
@@ -47,7 +47,7 @@ fn use_in(status: &str, schedule: &str) -> Use {
 }
 
 impl Used {
-    /// What was added since then, by all threads that are there now.
+    /// The difference since then, for all threads that exist now.
     pub(crate) fn since(&self, before: &Self) -> Use {
         let mut added = Use::default();
         for (thread, now) in &self.by_thread {

@@ -1,4 +1,4 @@
-//! What the figures were measured on and with.
+//! The hardware and software behind the figures.
 
 use std::fs;
 use std::path::Path;
@@ -16,11 +16,11 @@ const PEERS: &[&str] = &[
     "tower-resilience-circuitbreaker",
 ];
 
-/// The same for those that are programs of their own, with a lock file of their own.
+/// Like `PEERS`, for separate programs with their own lock file.
 const PEERS_OUTSIDE: &[&str] = &["apalis-postgres", "apalis-sqlite"];
 const LOCK_OUTSIDE: &str = "crates/bench/peers/apalis/Cargo.lock";
 
-/// The rows at the head of the report. It is run in the root of the repository.
+/// The rows at the head of the report. Must run in the root of the repository.
 pub(crate) fn describe() -> Result<Vec<(&'static str, String)>> {
     let cpu = fs::read_to_string("/proc/cpuinfo").context("cannot read the CPU's name")?;
     let memory = fs::read_to_string("/proc/meminfo").context("cannot read the size of the memory")?;
@@ -65,7 +65,7 @@ fn gibibytes(kibibytes: &str) -> String {
     format!("{:.1} GiB", number / (1024.0 * 1024.0))
 }
 
-/// The version of a package in a lock file, in which the version follows the name.
+/// The version of a package in a lock file, where the version follows the name.
 fn version_of<'a>(lock: &'a str, package: &str) -> Option<&'a str> {
     let name = format!("name = \"{package}\"");
     let mut lines = lock.lines().skip_while(|line| *line != name);

@@ -40,7 +40,7 @@ use report::{Report, Table};
 /// Measures one table. The path is that of the product.
 type Measure = fn(&Path) -> Result<Table>;
 
-/// The tables in the order of the report, by the names by which they can be run alone.
+/// The tables in the order of the report, by the names under which they can be run alone.
 const TABLES: &[(&str, Measure)] = &[
     ("cancellation", |_| cancellation::measure()),
     ("wake-up", |_| wake_up::measure()),
@@ -97,7 +97,7 @@ struct Options {
 #[derive(Debug, PartialEq, Eq)]
 enum Wanted {
     Report(PathBuf),
-    /// The tables whose names contain this, printed only.
+    /// Only print the tables whose names contain this.
     Only(String),
 }
 
@@ -109,7 +109,7 @@ fn main() -> Result<()> {
         return echoed;
     }
     let options = options(std::env::args().skip(1))?;
-    // It is started in other directories, too.
+    // It is also started in other directories.
     let tidelock = std::path::absolute(&options.tidelock)?;
     let _removed = plans::RemoveInTheEnd;
     let text = match &options.wanted {
@@ -133,8 +133,8 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Measures the tables, one after the other. The report goes to standard output, so what happens meanwhile goes to
-/// the other stream.
+/// Measures the tables, one after another. The report goes to standard output, so progress messages go to standard
+/// error.
 fn run<'a>(
     tables: impl Iterator<Item = &'a (&'static str, Measure)>,
     tidelock: &Path,

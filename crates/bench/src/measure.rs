@@ -1,9 +1,9 @@
 //! The one loop through which every short operation is measured.
 //!
 //! A contender prepares an operation per thread; the harness repeats it often enough for the clock, in rounds in
-//! which every contender has its turn. The first contender of a round changes from round to round, so that nobody
-//! always follows the same neighbour. All threads of a turn start together, and a turn in which they did not
-//! work at the same time is taken again.
+//! which every contender has its turn. The first contender changes from round to round, so that none always follows
+//! the same neighbor. All threads of a turn start together, and a turn in which they did not run at the same time is
+//! repeated.
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,23 +12,24 @@ use std::time::{Duration, Instant};
 
 use crate::statistics::nanoseconds;
 
-/// How long one turn takes at least: long against the clock and the start, short against a
-/// time slice, so that most turns are not interrupted even on a busy machine.
+/// The minimum length of a turn: long compared with the clock and the start, short compared with a time slice, so
+/// that most turns are not interrupted even on a busy machine.
 const TURN: Duration = Duration::from_millis(1);
 /// How many turns each contender has.
 const ROUNDS: usize = 201;
-/// Turns at the beginning that do not count.
+/// The first turns, which don't count.
 const WARM_UP_ROUNDS: usize = 5;
-/// How many turns are tried before a number of repetitions is taken to be enough.
+/// How many turns to try before a number of repetitions counts as enough.
 const CALIBRATION_TURNS: usize = 5;
-/// How much of a turn all threads have to share. An unfair lock lets one thread finish early, so it is not more.
+/// The share of a turn in which all threads must run. It is no higher because an unfair lock lets one thread finish
+/// early.
 const ENOUGH_OVERLAP: f64 = 0.5;
-/// How often a turn is taken again for want of overlap.
+/// How often to repeat a turn that lacks overlap.
 const ATTEMPTS: usize = 10;
 /// Where the search for the number of repetitions ends, should an operation be optimised away.
 const MOST_REPETITIONS: u64 = 1 << 32;
 
-/// Repeats an operation so many times on the thread that calls it, and says from when to when.
+/// Repeats an operation the given number of times on the calling thread, and returns the start and end.
 type Turn<'a> = dyn Fn(u64, &StartingLine) -> Span + Sync + 'a;
 
 /// Where the threads of a turn wait for each other.
@@ -61,7 +62,7 @@ struct Span {
 
 struct Taken {
     nanoseconds_per_operation: f64,
-    /// The share of the turn during which all threads worked.
+    /// The share of the turn during which all threads ran.
     overlap: f64,
 }
 
@@ -83,7 +84,7 @@ pub(crate) struct Contender<'a> {
     turn: Box<Turn<'a>>,
 }
 
-/// What was measured: nanoseconds per operation, one sample a round.
+/// The measurement: nanoseconds per operation, one sample per round.
 #[derive(Debug)]
 pub(crate) struct Measured {
     pub(crate) name: &'static str,
@@ -91,7 +92,7 @@ pub(crate) struct Measured {
 }
 
 impl<'a> Contender<'a> {
-    /// `prepare` runs once per thread and turn, off the clock; what it returns is what is timed.
+    /// `prepare` runs once per thread and turn, off the clock; the operation it returns is timed.
     pub(crate) fn new<P, O>(name: &'static str, prepare: P) -> Self
     where
         P: Fn() -> O + Sync + 'a,
@@ -117,8 +118,8 @@ impl<'a> Contender<'a> {
 
     /// The mean time per operation, as one thread sees it.
     ///
-    /// On a busy machine the threads of a turn often run one after the other, and nobody would contend with
-    /// anybody. Such a turn is taken again, a few times; after that the best of them counts.
+    /// On a busy machine the threads of a turn often run one after another, without any contention. Such a turn is
+    /// repeated a few times; after that the best of them counts.
     fn sample(&self, threads: usize, repetitions: u64) -> f64 {
         let mut best = self.turn(threads, repetitions);
         for _ in 1..ATTEMPTS {
@@ -156,7 +157,7 @@ impl<'a> Contender<'a> {
     fn calibrate(&self, threads: usize) -> u64 {
         let mut repetitions = 64;
         while repetitions < MOST_REPETITIONS {
-            // The shortest of a few: a turn that was interrupted must not pass for a long one.
+            // The shortest of a few: an interrupted turn must not pass for a long one.
             let shortest = (0..CALIBRATION_TURNS)
                 .map(|_| self.sample(threads, repetitions))
                 .fold(f64::INFINITY, f64::min);

@@ -18,7 +18,7 @@ pub(crate) fn tree_mib(root: u32) -> Result<f64> {
         let Some(pid) = entry?.file_name().to_str().and_then(|name| name.parse().ok()) else {
             continue;
         };
-        // A process may end between the listing and the reading.
+        // A process may end between listing and reading.
         if let Ok(status) = fs::read_to_string(format!("/proc/{pid}/status")) {
             parents.insert(pid, number(&status, "PPid"));
         }

@@ -1,4 +1,4 @@
-//! A daemon of our own: the shipped binary with a home that nobody else has.
+//! A daemon of our own: the shipped binary with a separate home.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,30 +7,30 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, Result, bail};
 use tempfile::TempDir;
 
-/// A daemon with a home of its own, stopped when it is dropped.
+/// A daemon with its own home. Dropping it stops the daemon.
 #[derive(Debug)]
 pub(crate) struct Daemon {
     tidelock: PathBuf,
     home: PathBuf,
-    /// Directories with language servers, which are looked at before all others.
+    /// Directories with language servers, which are searched before all others.
     programs: Vec<PathBuf>,
-    /// The database that it shares with others, if it does.
+    /// The database that it shares with others, if any.
     database: Option<String>,
-    /// The directory that holds the home; it goes last.
+    /// The directory that holds the home; dropped last.
     _directory: TempDir,
 }
 
 #[derive(Debug)]
 pub(crate) struct Surroundings<'a> {
-    /// Where it lives; the directory is there already.
+    /// Its home; the directory already exists.
     pub(crate) home: &'a Path,
     pub(crate) programs: Vec<PathBuf>,
-    /// The address of a database to keep its log in, in place of a file in its home.
+    /// The address of a database for its log, instead of a file in its home.
     pub(crate) database: Option<String>,
 }
 
 impl Daemon {
-    /// Starts a daemon. Before that, its surroundings can be prepared.
+    /// Starts a daemon, after preparing its surroundings.
     pub(crate) fn start(
         tidelock: &Path,
         prepare: impl FnOnce(&mut Surroundings<'_>) -> Result<()>,
@@ -55,7 +55,7 @@ impl Daemon {
         Ok(daemon)
     }
 
-    /// Starts it, if it does not run.
+    /// Starts it, unless it is running.
     pub(crate) fn up(&self) -> Result<()> {
         self.run("up")
     }
@@ -133,7 +133,7 @@ impl Drop for Daemon {
     }
 }
 
-/// The usual `PATH` behind these directories; nothing if there are none.
+/// The usual `PATH` after these directories; `None` if there are none.
 pub(crate) fn search_path(first: &[PathBuf]) -> Option<std::ffi::OsString> {
     if first.is_empty() {
         return None;

@@ -1,4 +1,4 @@
-//! The page with much behind it: how long the HTML of each place takes, and until a browser shows something.
+//! The page with a lot of data: how long the HTML of each view takes, and how soon a browser shows something.
 
 mod browser;
 mod state;
@@ -14,11 +14,11 @@ use crate::report::{BarVerdict, Table};
 use browser::Browser;
 use state::State;
 
-/// How often each page is asked for.
+/// How often each page is requested.
 const ROUNDS: usize = 200;
 /// How often each page is shown in the browser.
 const PAINTS: usize = 11;
-/// What somebody takes for at once.
+/// What people perceive as instant.
 const AT_ONCE: Duration = Duration::from_millis(100);
 
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {

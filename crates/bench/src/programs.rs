@@ -1,11 +1,11 @@
-//! Where the programs of others are.
+//! Finds programs of others.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
 
-/// Directories with real language servers, joined as in `PATH`; the same variable that tests read.
+/// Directories with real language servers, joined as in `PATH`; the tests read the same variable.
 const SERVERS_VARIABLE: &str = "TIDELOCK_TEST_SERVERS";
 /// Directories with programs to compare with.
 const PEERS_VARIABLE: &str = "TIDELOCK_BENCH_PEERS";
@@ -16,7 +16,7 @@ pub(crate) fn fault_server(tidelock: &Path) -> Result<PathBuf> {
     path.with_context(|| format!("there is no `fault-server` beside {}", tidelock.display()))
 }
 
-/// Directories with real language servers: those that are named, or those that `cargo xtask test` has filled.
+/// Directories with real language servers: those in the variable, or those that `cargo xtask test` has filled.
 pub(crate) fn server_directories(tidelock: &Path) -> Vec<PathBuf> {
     if let Some(named) = std::env::var_os(SERVERS_VARIABLE) {
         return std::env::split_paths(&named).collect();
@@ -54,7 +54,7 @@ pub(crate) fn peers_directory(tidelock: &Path) -> Result<PathBuf> {
     Ok(std::path::absolute(target)?.join("peers"))
 }
 
-/// Runs a tool that has to succeed. What it says goes where our own words go.
+/// Runs a tool that has to succeed. Its output goes where our own messages go.
 pub(crate) fn finish(command: &mut Command) -> Result<()> {
     command.stdin(Stdio::null()).stdout(Stdio::null());
     let ended = command

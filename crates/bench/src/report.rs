@@ -26,7 +26,7 @@ pub(crate) enum Bar {
     Faster,
     NoSlower,
     TimesFaster(f64),
-    /// We may take at most so many times as long.
+    /// We may take at most this many times as long.
     WithinTimes(f64),
 }
 
@@ -118,7 +118,7 @@ impl Table {
         self.compare_as(show, what, ours, peer, bar);
     }
 
-    /// The same for samples of nanoseconds per mebibyte, shown as mebibytes in a second.
+    /// The same for samples of nanoseconds per mebibyte, shown as mebibytes per second.
     pub(crate) fn compare_throughput(&mut self, what: &str, ours: &Measured, peer: &Measured, bar: Bar) {
         let show = |samples: &[f64]| {
             let rates: Vec<f64> = samples.iter().map(|nanoseconds| 1e9 / nanoseconds).collect();
@@ -149,7 +149,7 @@ impl Table {
         self.judge(verdict);
     }
 
-    /// Adds a row of ours that has to be under so many milliseconds, whatever others do.
+    /// Adds a row of ours that has to stay under a number of milliseconds, whatever the peers do.
     pub(crate) fn under(&mut self, what: &str, ours: &Measured, limit_ms: f64) {
         let figure = Figure::of(&ours.samples);
         let verdict = BarVerdict::from(figure.median < limit_ms * 1e6);
@@ -174,7 +174,7 @@ impl Table {
         self
     }
 
-    /// Adds a row that says why there is no figure, which counts as a bar that is missed.
+    /// Adds a row that says why there is no figure, which counts as a missed bar.
     pub(crate) fn not_measured(&mut self, why: &str) {
         let mut cells = vec![String::new(); self.columns.len()];
         cells[0] = format!("not measured: {why}").replace('\n', " ");
@@ -185,7 +185,7 @@ impl Table {
         self.judge(BarVerdict::Missed);
     }
 
-    /// Adds a row that says what was left out. It is not judged: nobody has to have everything.
+    /// Adds a row that says what was left out. It is not judged: optional tools may be missing.
     pub(crate) fn skipped(&mut self, why: &str) {
         let mut cells = vec![String::new(); self.columns.len()];
         cells[0] = format!("left out: {why}").replace('\n', " ");

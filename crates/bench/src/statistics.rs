@@ -1,4 +1,4 @@
-//! Medians and spreads, and how they are written down.
+//! Medians and spreads, and how they are formatted.
 
 use std::time::Duration;
 
@@ -53,7 +53,7 @@ impl Figure {
     }
 }
 
-/// The samples that so many per cent of all do not exceed; there must be at least one.
+/// The samples that the given percentages of all samples do not exceed; there must be at least one.
 pub(crate) fn percentiles<const N: usize>(samples: &[f64], percents: [usize; N]) -> [f64; N] {
     assert!(!samples.is_empty(), "a figure needs a sample");
     let mut sorted = samples.to_vec();
@@ -81,9 +81,9 @@ pub(crate) fn short(value: f64) -> String {
     }
 }
 
-/// How many times longer the other took, round by round, and the middle of that.
+/// The median of how many times longer the other took, round by round.
 ///
-/// The two samples of a round were taken right after one another, so what disturbs one disturbs both.
+/// The two samples of a round were taken right after each other, so what disturbs one disturbs both.
 pub(crate) fn ratio(ours: &[f64], other: &[f64]) -> f64 {
     let by_round: Vec<f64> = ours.iter().zip(other).map(|(ours, other)| other / ours).collect();
     Figure::of(&by_round).median
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn the_ratio_is_taken_round_by_round() {
-        // The second round was disturbed for both; the ratio does not see it.
+        // The second round was disturbed for both, which the ratio ignores.
         assert_eq!(ratio(&[1.0, 10.0, 1.0], &[5.0, 50.0, 5.0]), 5.0);
     }
 }

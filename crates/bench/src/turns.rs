@@ -1,17 +1,17 @@
 //! Long turns: a fixed amount of work in a fresh directory.
 //!
-//! What goes to the disk does not fit the loop of `measure.rs`: it cannot be repeated a million times, and it leaves
-//! files behind. Here a contender is given an empty directory, does all of its work there, and gives back what it
-//! measured itself. The turns change places from round to round, as everywhere, and every directory is gone before
+//! Work that goes to disk does not fit the loop of `measure.rs`: it can't be repeated a million times, and it leaves
+//! files behind. Here a contender gets an empty directory, does all of its work there, and returns its own
+//! measurements. The order of turns changes from round to round, as everywhere, and every directory is removed before
 //! the next turn begins.
 //!
-//! # A peer in a process of its own
+//! # A peer in a separate process
 //!
-//! A turn is anything that takes a directory and gives numbers back, so a peer that cannot be linked into this
-//! program can still take turns: its contender starts a program with the directory as its argument, and reads the
-//! numbers from its standard output, one to a line. The clock then runs in that program, and its start is not
-//! counted. `apalis-sqlite`, the peer for jobs, has to come in that way, from a workspace of its own: its `sqlx`
-//! brings a libsqlite3 of its own, and cargo lets one package of a dependency tree link a library (`links`).
+//! A turn is anything that takes a directory and returns numbers, so a peer that can't be linked into this program
+//! can still take turns: its contender starts a program with the directory as its argument, and reads the numbers
+//! from its standard output, one per line. The clock then runs in that program, and its start is not counted.
+//! `apalis-sqlite`, the peer for jobs, has to be included like this, from a separate workspace: its `sqlx` brings its
+//! own libsqlite3, and cargo lets only one package of a dependency tree link a library (`links`).
 
 use std::path::Path;
 
@@ -20,14 +20,14 @@ use tempfile::TempDir;
 
 use crate::measure::Measured;
 
-/// How many turns each contender has, and how many at the beginning do not count.
+/// How many turns each contender has, and how many of the first ones don't count.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rounds {
     pub(crate) counted: usize,
     pub(crate) warm_up: usize,
 }
 
-/// Does the work in an empty directory, and gives one sample for each of `N` questions.
+/// Does the work in an empty directory, and returns one sample for each of `N` questions.
 type Turn<'a, const N: usize> = dyn FnMut(&Path) -> Result<[f64; N]> + 'a;
 
 pub(crate) struct LongContender<'a, const N: usize> {
@@ -44,8 +44,8 @@ impl<'a, const N: usize> LongContender<'a, N> {
     }
 }
 
-/// A directory for files that are measured. It is beside this program, since a directory for temporary files may
-/// be kept in memory, where a sync costs nothing.
+/// A directory for the measured files. It is next to this program, since a directory for temporary files may be in
+/// memory, where a sync costs nothing.
 pub(crate) fn scratch() -> Result<TempDir> {
     let program = std::env::current_exe().context("cannot find this program")?;
     let beside = program.parent().context("this program is in no directory")?;

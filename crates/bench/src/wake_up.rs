@@ -17,7 +17,7 @@ use crate::statistics::nanoseconds;
 const WAITERS: usize = 1000;
 const ROUNDS: usize = 101;
 const WARM_UP_ROUNDS: usize = 5;
-/// How long the waiters may take to begin waiting before the round is given up.
+/// How long the waiters may take to begin waiting before the round is abandoned.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How long the first and the last waiter of one round took.
@@ -26,7 +26,7 @@ struct Woken {
     last: f64,
 }
 
-/// What is read from a round, and what is asked of it.
+/// A figure of a round, and its bar.
 type Question = (&'static str, fn(&Woken) -> f64, Bar);
 
 const QUESTIONS: [Question; 2] = [
@@ -41,7 +41,7 @@ pub(crate) fn measure() -> Result<Table> {
     let mut ours = Vec::with_capacity(ROUNDS);
     let mut theirs = Vec::with_capacity(ROUNDS);
     for round in 0..WARM_UP_ROUNDS + ROUNDS {
-        // The two change places from round to round.
+        // The two swap places from round to round.
         let samples = if round % 2 == 0 {
             let ours = round_of_ours(&runtime)?;
             (ours, round_of_tokio_util(&runtime)?)
@@ -115,7 +115,7 @@ where
     })
 }
 
-/// Waits, and says once that it does: the count goes up when the waiter is known to be registered.
+/// Waits, and signals that once: the count goes up when the waiter is known to be registered.
 async fn note_when_woken(wait: impl Future, waiting: Arc<AtomicUsize>) -> Instant {
     let mut wait = pin!(wait);
     let mut is_first_poll = true;

@@ -10,7 +10,7 @@ use crate::strategy::StrategyName;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
     pub fragments: Vec<Fragment>,
-    /// All of them as one text for a model, with a line that tells where each is from.
+    /// All of them as one text for a model, each with a line that says where it is from.
     pub text: String,
     /// The tokens of that text. Never more than the budget.
     pub tokens: usize,
@@ -29,14 +29,14 @@ pub struct Fragment {
     pub path: TreePath,
     pub lines: Lines,
     pub depth: Depth,
-    /// The definition that it is, if it is one: its kind and name.
+    /// Its kind and name, if it is a definition.
     pub symbol: Option<String>,
     pub text: String,
-    /// The tokens of this text, including the line that tells where it is from.
+    /// The tokens of this text, including the line that says where it is from.
     pub tokens: usize,
     /// How well it fits. Only comparable within an answer.
     pub score: f64,
-    /// Which strategies found it, and how much each has added to the score.
+    /// Which strategies found it, and how much each added to the score.
     pub parts: Vec<ScorePart>,
 }
 
@@ -48,7 +48,7 @@ pub enum Depth {
     Body,
 }
 
-/// What a strategy has added to a score.
+/// What a strategy added to a score.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScorePart {
     pub strategy: StrategyName,
@@ -82,7 +82,7 @@ pub enum StrategyOutcome {
     /// The deadline of the whole question passed while it ran, or before a worker was free for it.
     OutOfTime,
     Open {
-        /// When it is tried again; `None` if somebody has opened its circuit by hand.
+        /// When it is tried again; `None` if somebody opened its circuit by hand.
         retry_after: Option<Duration>,
     },
     Failed {

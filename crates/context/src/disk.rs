@@ -57,12 +57,12 @@ impl Root {
         openat(at.as_ref().unwrap_or(&self.0), name, flags, Mode::empty())
     }
 
-    /// The facts of a file, whatever it is; nothing if it is not there.
+    /// The metadata of a file of any type; `None` if it doesn't exist.
     pub(crate) fn stat(&self, path: &TreePath) -> Option<Stat> {
         rustix::fs::statat(&self.0, path.as_str(), rustix::fs::AtFlags::SYMLINK_NOFOLLOW).ok()
     }
 
-    /// Reads a file into a buffer, whose content is replaced. The facts are those from before it was read.
+    /// Reads a file into a buffer and replaces its content. The metadata is from before the read.
     pub(crate) fn read(&self, path: &TreePath, buffer: &mut Vec<u8>) -> Result<Stat, NotText> {
         buffer.clear();
         let opened = self.open_file(path.as_str()).map_err(not_opened)?;
@@ -91,7 +91,8 @@ impl Root {
 
 fn not_opened(error: Errno) -> NotText {
     match error {
-        // A link at the end, one that leads out, something on the way that is no directory, or a socket.
+        // A link at the end, one that leads out of the tree, a path component that isn't a directory, or a
+        // socket.
         Errno::NOENT | Errno::LOOP | Errno::XDEV | Errno::NOTDIR | Errno::NXIO | Errno::NAMETOOLONG => {
             NotText::Missing
         }
@@ -104,9 +105,9 @@ pub(crate) struct Visited<'entry> {
     pub(crate) entry: &'entry DirEntry,
 }
 
-/// Walks a directory and what is below it in parallel, with git's rules: those of the directories above it count as well.
-/// Links are not followed. Each plain file is visited; `directory` is told of each directory. Stops when the scope is
-/// cancelled, or `visit` says so.
+/// Walks a directory and everything below it in parallel, with git's rules, including those of the directories above
+/// it. Links aren't followed. `visit` gets each regular file, `directory` each directory. Stops when the scope is
+/// cancelled, or when `visit` asks for it.
 pub(crate) fn walk(
     root: &Path,
     start: &Path,
@@ -114,7 +115,7 @@ pub(crate) fn walk(
     visit: &(dyn Fn(Visited<'_>) -> bool + Sync),
     directory: &(dyn Fn(&Path) + Sync),
 ) -> io::Result<()> {
-    // The walker says nothing of its own start.
+    // The walker doesn't report an unreadable start directory.
     std::fs::read_dir(start)?;
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let walker = rules(start).threads(threads.min(MOST_WALKERS)).build_parallel();
@@ -123,7 +124,7 @@ pub(crate) fn walk(
             if scope.is_cancelled() {
                 return WalkState::Quit;
             }
-            // What cannot be read is not there.
+            // Skip entries that can't be read.
             let Ok(entry) = entry else {
                 return WalkState::Continue;
             };
@@ -144,8 +145,8 @@ pub(crate) fn walk(
     Ok(())
 }
 
-/// Which of some names in a directory git does not ignore. It comes down from the root, so that nothing is found in a
-/// directory that is ignored itself, or below one that is.
+/// Which of some names in a directory git doesn't ignore. It walks down from the root, so that nothing is found in or
+/// below an ignored directory.
 pub(crate) fn among(
     root: &Path,
     directory: &Path,
@@ -170,7 +171,7 @@ pub(crate) fn among(
     }
 }
 
-/// Git's rules, from a directory on. What is hidden counts; git's own directory does not.
+/// A walk with git's rules, from a directory on. Hidden files count; git's own directory doesn't.
 fn rules(start: &Path) -> WalkBuilder {
     let mut builder = WalkBuilder::new(start);
     builder
@@ -182,7 +183,7 @@ fn rules(start: &Path) -> WalkBuilder {
     builder
 }
 
-/// A path on disk as a path of the tree; nothing if it is not below the root, or no text.
+/// A path on disk as a path of the tree; `None` if it isn't below the root, or isn't UTF-8.
 pub(crate) fn below(root: &Path, path: &Path) -> Option<TreePath> {
     TreePath::new(path.strip_prefix(root).ok()?.to_str()?).ok()
 }

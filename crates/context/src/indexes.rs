@@ -1,7 +1,7 @@
 //! Keeps track of the indexes: opens them on demand, closes idle ones, and deletes some when there is no space.
 //!
-//! An index stays registered until it has really ended, and questions do without it in the meantime. So two
-//! indexes never write into one directory, and none is deleted while it is written.
+//! An index stays registered until it has really ended, and questions do without it in the meantime. So two indexes
+//! never write into one directory, and no index is deleted while it is being written.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -34,7 +34,7 @@ pub(crate) struct Indexes {
     pub(crate) clock: Arc<dyn Clock>,
     /// Questions that walk a tree have priority over indexes that are being built.
     pub(crate) way: Way,
-    /// What happens in each directory. An index opens in the background, so nobody waits while holding the lock.
+    /// The state of each directory. An index opens in the background, so nothing blocks while holding the lock.
     pub(crate) book: IndexBook,
 }
 
@@ -109,7 +109,7 @@ impl Indexes {
         let (book, clock) = (Arc::clone(&self.book), Arc::clone(&self.clock));
         let mut next = clock.now() + IDLE;
         async move {
-            // Nobody cancels it: it ends with the index.
+            // Nothing cancels it: it ends with the index.
             let always = CancellationToken::new();
             let is_closed = |state: &IndexState| *state == IndexState::Closed;
             loop {
@@ -166,8 +166,8 @@ impl Indexes {
         open.collect()
     }
 
-    /// Deletes a directory if it is still used by what was seen: an index that has ended, or nothing. Returns
-    /// whether it existed.
+    /// Deletes a directory if it is still in the state that the caller saw: used by an index that has ended, or unused.
+    /// Returns whether it existed.
     async fn remove(&self, directory: &Path, seen: Option<&Arc<Index>>) -> io::Result<bool> {
         {
             let mut book = self.lock();
@@ -253,7 +253,7 @@ fn closed_indexes(directory: &Path) -> io::Result<Vec<(SystemTime, u64, PathBuf)
             .file_name()
             .is_some_and(|name| name.as_encoded_bytes().starts_with(REMOVED.as_bytes()));
         match is_left {
-            // Somebody else may be deleting it at the same time.
+            // Another thread may be deleting it at the same time.
             true => drop(fs::remove_dir_all(&path)),
             false => {
                 let (bytes, used) = size(&path)?;
@@ -264,7 +264,7 @@ fn closed_indexes(directory: &Path) -> io::Result<Vec<(SystemTime, u64, PathBuf)
     Ok(found)
 }
 
-/// Which directories to delete so that the rest fits: the least recently used ones, and none that is open.
+/// Which directories to delete so that the rest fits: the least recently used ones that aren't open.
 fn too_many(mut all: Vec<(SystemTime, u64, PathBuf)>, open: &[PathBuf], limit_bytes: u64) -> Vec<PathBuf> {
     all.sort_unstable();
     let mut total: u64 = all.iter().map(|(_, bytes, _)| bytes).sum();

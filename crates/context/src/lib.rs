@@ -18,8 +18,8 @@
 //! **Who owns the state:** [`Contexts`] owns one index per tree. An index is a cache: it can be deleted at any
 //! time, and no answer is wrong because of it, because everything it names is read again before it is shown.
 //!
-//! **What must not happen here:** HTTP, agents, plans. What others know (language servers, changesets) comes in
-//! through `ports.rs`.
+//! **What must not happen here:** HTTP, agents, plans. Information from other components (language servers, changesets)
+//! comes in through `ports.rs`.
 
 #![expect(
     missing_docs,

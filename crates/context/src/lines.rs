@@ -41,7 +41,7 @@ impl Lines {
         self.first <= other.last && other.first <= self.last
     }
 
-    /// Whether all lines of the other are among these.
+    /// Whether these lines contain all lines of the other.
     #[must_use]
     pub fn contains(self, other: Self) -> bool {
         self.first <= other.first && other.last <= self.last

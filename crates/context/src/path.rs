@@ -1,12 +1,12 @@
-//! Where a file is in a tree.
+//! The path of a file in a tree.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// The longest path that is taken. The system allows no longer one.
+/// The longest path that is accepted. The system allows no longer one.
 const LONGEST_BYTES: usize = 4096;
 
-/// A file below the root of a tree: names with `/` between them. Names that are not UTF-8 are not part of context.
+/// A file below the root of a tree: names separated by `/`. Names that aren't UTF-8 are not part of context.
 #[derive(Clone, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct TreePath(Arc<str>);
 
@@ -15,8 +15,7 @@ pub struct TreePath(Arc<str>);
 pub struct BadPath(pub String);
 
 impl TreePath {
-    /// Fails if the text is empty or too long, begins or ends with `/`, or has an empty name, `.`, `..` or a NUL in
-    /// it.
+    /// Fails if the text is empty or too long, begins or ends with `/`, or contains an empty name, `.`, `..` or a NUL.
     pub fn new(text: &str) -> Result<Self, BadPath> {
         let is_name = |name: &str| !matches!(name, "" | "." | "..") && !name.contains('\0');
         if text.len() <= LONGEST_BYTES && text.split('/').all(is_name) {

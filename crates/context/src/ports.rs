@@ -1,4 +1,4 @@
-//! What context needs from others: language servers, and open plans.
+//! What context needs from other components: language servers, and open plans.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -28,7 +28,7 @@ pub struct CodeLocation {
 
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum PortError {
-    /// Nobody can answer: there is no server for these files, or it isn't ready yet.
+    /// There is no answer: no server handles these files, or it isn't ready yet.
     #[error("{0}")]
     Unavailable(String),
     #[error("{0}")]
@@ -38,8 +38,8 @@ pub enum PortError {
 /// A question to the language servers of a tree. All answers are about the files on disk.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum CodeQuestion {
-    /// Definitions in the tree with a name like this one. The servers of the languages of `near` are asked; if there are
-    /// no such files, only servers that are already running are asked.
+    /// Definitions in the tree with a name like this one. The query goes to the servers for the languages of `near`; if
+    /// `near` is empty, only to servers that are already running.
     Symbols {
         name: String,
         near: Vec<TreePath>,
@@ -47,8 +47,8 @@ pub enum CodeQuestion {
     Diagnostics {
         file: TreePath,
     },
-    /// Where the definition `name` is used, which stands at this line and column of its file. Both count from 1, the
-    /// column in characters.
+    /// Where the definition `name`, at this line and column of its file, is used. Both count from 1, the column in
+    /// characters.
     References {
         file: TreePath,
         line: u32,
@@ -74,7 +74,7 @@ pub trait LanguageServers: Send + Sync + fmt::Debug {
 pub struct OpenPlan {
     pub plan: String,
     pub title: String,
-    /// What it has changed, in order.
+    /// The files it has changed, in order.
     pub changed: Vec<TreePath>,
 }
 

@@ -10,11 +10,11 @@ use crate::path::{BadPath, TreePath};
 use crate::strategy::StrategyName;
 use crate::view::View;
 
-/// The longest query. A longer one is a document, and ranks everything alike.
+/// The longest query. A longer one is a document, and would rank everything alike.
 pub const QUERY_LIMIT_BYTES: usize = 16 * 1024;
 /// How many files a question may focus on.
 pub const FOCUS_LIMIT: usize = 64;
-/// The largest budget. No model reads more at once.
+/// The largest budget. No model can read more at once.
 pub const BUDGET_LIMIT_TOKENS: usize = 1_000_000;
 pub const DEADLINE_LIMIT: Duration = Duration::from_secs(120);
 
@@ -23,7 +23,7 @@ pub const DEADLINE_LIMIT: Duration = Duration::from_secs(120);
 pub struct Request {
     /// The root of the tree on disk, canonical. It identifies the index.
     pub root: PathBuf,
-    /// What is read: the tree itself ([`DiskView`](crate::DiskView)), or the sandbox of a plan on it.
+    /// The files to read: the tree itself ([`DiskView`](crate::DiskView)), or the sandbox of a plan on it.
     pub view: Arc<dyn View>,
     /// The query: words, names, a sentence.
     pub query: String,

@@ -104,9 +104,9 @@ impl Contexts {
         strategies.map(|strategy| strategy.name()).collect()
     }
 
-    /// Answers a question. The first question about a tree is answered without an index, which is started
-    /// afterwards, because the two would only slow each other down. *Cancel safety*: the future may be dropped at
-    /// any time; what runs for it is cancelled.
+    /// Answers a question. The first question about a tree is answered without an index, which is started afterwards,
+    /// because the two would only slow each other down. *Cancel safety*: the future may be dropped at any time;
+    /// everything that runs for it is cancelled.
     ///
     /// # Errors
     /// The request is invalid, or was cancelled. A failed strategy isn't an error: it is in the answer.
@@ -213,7 +213,7 @@ fn is_made_from_nothing(index: &Index) -> bool {
     is_on_its_way && index.snapshot().is_none()
 }
 
-/// What a question searches. It blocks.
+/// The tree that a question searches. It blocks.
 fn searched(request: &Request, index: Option<Arc<Snapshot>>) -> Result<SearchTree, ContextError> {
     if let Err(source) = std::fs::read_dir(&request.root) {
         let root = request.root.clone();
@@ -239,7 +239,7 @@ fn searched(request: &Request, index: Option<Arc<Snapshot>>) -> Result<SearchTre
     })
 }
 
-/// Runs something that blocks for a moment.
+/// Runs something that blocks briefly.
 async fn blocking<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> Result<R, ContextError> {
     let done = tokio::task::spawn_blocking(work).await;
     // It only fails when the runtime shuts down.

@@ -20,7 +20,7 @@ pub struct ContextSettings {
 
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct StrategySettings {
-    /// Whether it is used if nobody asks for it by name.
+    /// Whether it is used if the request doesn't name it.
     pub enabled: bool,
     pub timeout: Duration,
     pub weight_percent: u32,

@@ -57,9 +57,9 @@ pub struct SearchTree {
     pub view: Arc<dyn View>,
     /// The index of the tree, if there is one.
     pub index: Option<Arc<Snapshot>>,
-    /// Files for which the index isn't valid in this view, in order: changed in the plan, or on disk since the
-    /// plan was created, or a moment ago. They are searched without it, and its information about them isn't
-    /// used.
+    /// Files for which the index isn't valid in this view, in order: changed in the plan, or on disk since
+    /// the plan was created, or a moment ago. They are searched without the index, and its information about
+    /// them isn't used.
     pub beside_index: Arc<[TreePath]>,
 }
 
@@ -72,7 +72,7 @@ pub struct Hit {
     pub score: f64,
     /// Why, in a few words: `defines ParseConfig`.
     pub why: String,
-    /// How much of it should be shown at most.
+    /// The most of it that should be shown.
     pub depth: Depth,
 }
 

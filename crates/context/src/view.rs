@@ -12,7 +12,7 @@ use kernel::Scope;
 use crate::disk::{self, Root};
 use crate::path::TreePath;
 
-/// The largest file that is searched. Larger files are data, and no reader would want them.
+/// The largest file that is searched. Larger files are data, which no reader would want.
 pub const FILE_LIMIT_BYTES: u64 = 1024 * 1024;
 
 /// The text of a file. Invalid UTF-8 is replaced; the number of lines stays the same.
@@ -39,7 +39,7 @@ pub trait View: Send + Sync + fmt::Debug {
     /// It has no text to show.
     fn read(&self, path: &TreePath) -> Result<FileText, NotText>;
 
-    /// The raw bytes of a file, for searching many files for something that few of them have. The content of the
+    /// The raw bytes of a file, for searching many files for something that few of them contain. The content of the
     /// buffer is replaced.
     ///
     /// # Errors
@@ -63,10 +63,10 @@ pub trait View: Send + Sync + fmt::Debug {
 /// How a view differs from the tree on disk.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Since {
-    /// When the view was created: what changed on disk after that may look different here. `None` for the disk
+    /// When the view was created: files that changed on disk after that may look different here. `None` for the disk
     /// itself.
     pub taken: Option<SystemTime>,
-    /// What was changed in the view itself, in order.
+    /// The files that were changed in the view itself, in order.
     pub changed: Vec<TreePath>,
 }
 
@@ -78,7 +78,7 @@ pub(crate) fn text_of(bytes: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// The tree as it is on disk.
+/// The tree on disk.
 #[derive(Clone, Debug)]
 pub struct DiskView {
     root: PathBuf,
@@ -215,7 +215,7 @@ mod tests {
         }
     }
 
-    /// The first place where a NUL is no longer looked for.
+    /// The first offset at which a NUL is no longer searched for.
     const BINARY_AFTER: usize = 8 * 1024;
 
     #[test]
@@ -264,7 +264,7 @@ mod tests {
             false
         })
         .unwrap();
-        // Every thread may have come to one.
+        // Each thread may have reached one.
         assert!((1..=8).contains(&*enough.lock().unwrap()));
         let cancelled = scope.scope();
         assert!(scope.cancel(kernel::Cause::new("a test", "it is enough")));

@@ -1,11 +1,11 @@
-//! What happened lately, over all of the daemon: the newest events of the streams that moved last.
+//! Recent activity across the whole daemon: the newest events of the streams that changed last.
 //!
-//! The log has a stream for each session, plan, job and breaker, and none for all of them: every commit would have to
-//! write to it. So the streams are taken in the order in which they last moved, and the newest events of each are read,
-//! until no stream that is left can have anything newer. What that costs has a bound: so many heads of a kind are looked
-//! at, so many events of a stream are read.
+//! The log has a stream for each session, plan, job and breaker, but no stream for all of them, because every commit
+//! would have to write to it. So this visits the streams in the order in which they last changed and reads the newest
+//! events of each, until no remaining stream can have anything newer. The cost is bounded: it considers a limited
+//! number of heads per kind and reads a limited number of events per stream.
 //!
-//! Language servers have no stream. Of them it tells the last change, which is in memory.
+//! Language servers have no stream. For them, it reports the last change, which is in memory.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -21,16 +21,16 @@ use crate::durable::event_to_wire;
 use crate::times::rfc3339_ms;
 use crate::{jobs, plans, sessions};
 
-/// Among how many streams of a kind, the newest ones, those that moved last are looked for. One that is older and moves
-/// once more is not found; nobody has so many plans that are not over.
+/// How many streams of a kind to consider, newest first, when looking for those that changed last. An older stream that
+/// changes again isn't found, but more unfinished plans than this are unlikely.
 const AMONG: u32 = 2000;
-/// How many events of one stream are read at most. Who wants more opens its page.
+/// How many events to read from one stream at most. Its own page shows more.
 const EVENTS_OF_ONE: u64 = 20;
 
-/// How many streams are read at once. A few may be read for nothing, and nobody waits for one after the other.
+/// How many streams to read concurrently. A few reads may turn out unnecessary, but none waits for another.
 const READS_AT_ONCE: usize = 8;
 
-/// The kinds that have streams, and the kinds of these streams.
+/// The kinds that have streams, with the stream kind of each.
 const STREAMS: [(ActivityKind, &str); 5] = [
     (ActivityKind::Session, "session"),
     (ActivityKind::Plan, "plan"),
@@ -39,10 +39,10 @@ const STREAMS: [(ActivityKind, &str); 5] = [
     (ActivityKind::Daemon, "boot"),
 ];
 
-/// The prefixes of those that move while this daemon lives, for whoever waits until something has happened.
+/// The stream prefixes that can change while this daemon runs, for callers that wait for activity.
 pub(crate) const PREFIXES: [&str; 4] = ["session", "plan", "job", "breaker"];
 
-/// What happened lately, newest first; of one kind, or of all.
+/// The newest activity first, of one kind or of all.
 ///
 /// *Cancel safety*: it only reads.
 pub(crate) async fn newest(
@@ -61,7 +61,7 @@ pub(crate) async fn newest(
         let found = app.durable.log.recently_changed(query).await?;
         heads.extend(found.into_iter().map(|head| (each, head)));
     }
-    // Versions are never used twice, whatever stream they are of, and only grow.
+    // Versions are never reused across streams, and only grow.
     heads.sort_by_key(|(_, head)| std::cmp::Reverse(head.version));
 
     let mut found = Vec::new();
@@ -74,7 +74,7 @@ pub(crate) async fn newest(
     let mut reads = stream::iter(reads).buffered(READS_AT_ONCE);
     while let Some(events) = reads.next().await {
         let mut events = events?;
-        // Of those at the same time, the one that came later stands first.
+        // Among events with the same time, the later one comes first.
         events.reverse();
         let newest = events.iter().map(|event| event.at.clone()).max();
         found.extend(events);
@@ -88,15 +88,15 @@ pub(crate) async fn newest(
     Ok(folded)
 }
 
-/// Whether there are enough that are newer than the newest event of the stream that was read last. The next ones moved
-/// before it.
+/// Whether enough of the found events are newer than the newest event of the stream that was read last. The remaining
+/// streams changed before it.
 fn is_complete(found: &mut [Activity], limit: usize, newest: &str) -> bool {
     if found.len() < limit {
         return false;
     }
     found.sort_by(|one, other| other.at.cmp(&one.at));
     let newer = found.iter().take_while(|event| event.at.as_str() > newest);
-    // What will be folded counts as one.
+    // Events that will be folded count as one.
     fold_count(newer) >= limit
 }
 
@@ -116,7 +116,7 @@ fn fold_count<'a>(events: impl Iterator<Item = &'a Activity>) -> usize {
     count
 }
 
-/// Tells the same thing in a row once, with the time and the text of the newest.
+/// Folds consecutive repeats into one, with the time and text of the newest.
 fn fold(events: Vec<Activity>) -> Vec<Activity> {
     let mut folded: Vec<Activity> = Vec::new();
     for event in events {
@@ -128,7 +128,7 @@ fn fold(events: Vec<Activity>) -> Vec<Activity> {
     folded
 }
 
-/// The newest events of one stream. One whose subject has gone meanwhile or cannot be read has none.
+/// The newest events of one stream. Empty if its subject has been removed or can't be read.
 async fn events_of(app: &App, kind: ActivityKind, head: &StoredHead) -> Result<Vec<Activity>, LogError> {
     let after = Sequence::from_u64(head.last_sequence.get().saturating_sub(EVENTS_OF_ONE));
     let name = head.stream.as_str();
@@ -149,7 +149,7 @@ async fn events_of(app: &App, kind: ActivityKind, head: &StoredHead) -> Result<V
     }
 }
 
-/// What is the same in all events of a stream.
+/// What all events of a stream have in common.
 struct About {
     kind: ActivityKind,
     id: String,
@@ -227,7 +227,7 @@ async fn job(app: &App, head: &StoredHead, after: Sequence) -> Result<Vec<Activi
     Ok(told.collect())
 }
 
-/// The streams of other homes of the same database are theirs to tell.
+/// Other homes on the same database report their own streams.
 async fn breaker(app: &App, head: &StoredHead, id: &str, after: Sequence) -> Result<Vec<Activity>, LogError> {
     let Some(name) = id.strip_prefix(&app.durable.holder.prefix()) else {
         return Ok(Vec::new());
@@ -270,7 +270,7 @@ fn servers(app: &App) -> Vec<Activity> {
     told.collect()
 }
 
-/// When daemons of this home began and ended; of one that crashed, when the next one found that out.
+/// When daemons of this home started and ended. For one that crashed, it's when the next daemon noticed.
 async fn life(app: &App, head: &StoredHead, id: &str, after: Sequence) -> Result<Vec<Activity>, LogError> {
     let mut known = app.durable.boots.newest(usize::MAX).iter();
     let Some(boot) = known.find(|boot| boot.id == id) else {
@@ -286,7 +286,7 @@ async fn life(app: &App, head: &StoredHead, id: &str, after: Sequence) -> Result
         .log
         .read(&head.stream, after, EVENTS_OF_ONE as u32)
         .await?;
-    // That it answers is no news once it has started.
+    // Being ready isn't news once the daemon has started.
     let told = page.events.iter().filter(|event| &*event.kind != "ready");
     let told = told.map(|event| {
         let cause = match &*event.kind {
@@ -355,9 +355,9 @@ mod tests {
     fn reading_ends_when_nothing_newer_can_come() {
         let found = [event(9, "a", "x"), event(8, "b", "x"), event(4, "c", "x")];
         for (limit, newest, expected) in [
-            // All that are left have moved before the last one that was read.
+            // All remaining streams changed before the one that was read last.
             (2, "2026-01-31T09:30:04.000Z", true),
-            // One more may be as new as the last.
+            // Another stream may be as new as the last one.
             (3, "2026-01-31T09:30:04.000Z", false),
             (2, "2026-01-31T09:30:08.000Z", false),
             (4, "2026-01-31T09:30:01.000Z", false),
@@ -368,7 +368,7 @@ mod tests {
                 "{limit} {newest}"
             );
         }
-        // What is folded leaves room.
+        // Folded events leave room.
         let mut same = [event(9, "a", "x"), event(8, "a", "x"), event(4, "c", "x")];
         assert!(!is_complete(&mut same, 2, "2026-01-31T09:30:04.000Z"));
     }

@@ -1,5 +1,5 @@
-//! What every request can reach. [`App::start`] is the one place that makes it, when the addresses are known. Nothing replaces
-//! a part later: what moves inside (phase, breakers, sessions, counters) guards itself.
+//! The state that every request can reach. Only [`App::start`] creates it, once the addresses are known. No part is
+//! replaced later: parts that change (phase, breakers, sessions, counters) do their own locking.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -38,7 +38,7 @@ pub(crate) struct App {
     pub(crate) started: Instant,
     pub(crate) started_at: SystemTime,
     pub(crate) life: Life,
-    /// To be looked at, and to record calls in. By hand they are changed through `durable.overrides` alone.
+    /// For reading state and recording calls. Manual changes go through `durable.overrides` only.
     pub(crate) breakers: CircuitBreaker,
     pub(crate) durable: Durable,
     pub(crate) language_servers: LanguageServers,
@@ -53,7 +53,7 @@ pub(crate) struct App {
     pub(crate) mcp: Mcp,
     pub(crate) plan_watch: Watch,
     pub(crate) kill: crate::plans::KillPoints,
-    /// Keeps the jobs reachable for those that were made before them.
+    /// Keeps the jobs reachable for the services that were created before them.
     pub(crate) _jobs_slot: JobsSlot,
     pub(crate) streams: Arc<Semaphore>,
     pub(crate) metrics: Metrics,
@@ -64,11 +64,11 @@ pub(crate) struct App {
     pub(crate) address: SocketAddr,
     pub(crate) socket: PathBuf,
     pub(crate) body_limit_bytes: usize,
-    /// How it is set up, as it was when it started.
+    /// The settings as of the start.
     pub(crate) settings: SettingList,
 }
 
-/// What the daemon has before its parts start.
+/// What the daemon sets up before its parts start.
 pub(crate) struct AppParts<'a> {
     pub(crate) boot_id: BootId,
     pub(crate) breakers: CircuitBreaker,
@@ -80,7 +80,7 @@ pub(crate) struct AppParts<'a> {
     pub(crate) clock: &'a Arc<dyn Clock>,
 }
 
-/// The parts of a daemon that has started, and what it must drop before it gives its home back.
+/// The parts of a started daemon, and what it must drop before it gives up its home.
 pub(crate) struct Started {
     pub(crate) app: Arc<App>,
     pub(crate) scratch: Scratch,
@@ -88,7 +88,7 @@ pub(crate) struct Started {
 }
 
 impl App {
-    /// Starts the parts one by one. Each gets what it needs from those before it.
+    /// Starts the parts one by one. Each gets what it needs from the parts before it.
     pub(crate) async fn start(
         options: Options,
         mut configuration: Configuration,
@@ -183,7 +183,7 @@ impl App {
         if let Err(error) = plans::forget_unsubmitted(&plans, &jobs, untouched).await {
             tracing::warn!(%error, "plans of commands that were never submitted may stay");
         }
-        // It waits for plans that are being recovered, and nobody waits for it.
+        // It waits for plans that are being recovered, and nothing waits for it.
         tasks.spawn("settling checks", plans::settle_all(plan_watch.clone()));
         let contexts = context::start(
             std::mem::take(&mut configuration.context),
@@ -201,7 +201,7 @@ impl App {
         );
         let mcp = Mcp::new(std::mem::take(&mut configuration.mcp), tasks);
         progress.tell("looking at sessions");
-        // At last: prompts that waited go on at once, and need everything else.
+        // Last, because queued prompts resume at once and need everything else.
         let sessions = sessions::start(
             configuration,
             options.configuration.as_deref(),
@@ -281,12 +281,12 @@ impl App {
     }
 }
 
-/// Milliseconds for the wire. What doesn't fit is as good as forever.
+/// Milliseconds for the wire. A value that doesn't fit is as good as forever.
 pub(crate) fn whole_ms(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Milliseconds for somebody who waits: rounded up, so that they do not come a moment too early.
+/// Milliseconds for a caller that waits: rounded up, so that it doesn't come back a moment too early.
 pub(crate) fn whole_ms_up(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
 }
@@ -299,7 +299,7 @@ pub(crate) mod tests {
     use crate::home::Home;
     use crate::options::StreamLimit;
 
-    /// The shared parts of a daemon that listens nowhere. Its log is in a directory that is gone already.
+    /// The shared parts of a daemon that doesn't listen. The directory of its log is already removed.
     pub(crate) async fn detached() -> Arc<App> {
         let directory = tempfile::tempdir().unwrap();
         let options = Options {

@@ -1,7 +1,7 @@
-//! What the owner of a daemon has written down: `config.toml`, which need not be there.
+//! The user's configuration: `config.toml`, which is optional.
 //!
-//! It is read when a daemon starts. A mistake in it is an error, and the daemon does not start: a rule that forbids something
-//! must not be passed over because of a typing error somewhere else.
+//! It is read when a daemon starts. If it has a mistake, the daemon doesn't start: a typo somewhere else must not make
+//! it ignore a rule that forbids something.
 
 mod context;
 mod keys;
@@ -32,20 +32,19 @@ pub use places::alike;
 pub use survey::settings_of;
 pub(crate) use survey::survey;
 
-/// The variable with the name of the machine.
+/// The environment variable with the name of this machine.
 pub(crate) const MACHINE_NAME: &str = "TIDELOCK_MACHINE";
 
-/// A configuration by hand has a hundredth of this. What is larger is something else.
+/// A handwritten configuration is a hundredth of this size. A larger file is something else.
 const LARGEST_FILE_BYTES: u64 = 1024 * 1024;
 
-/// A file that was read: what it says, and in which lines.
+/// A file that was read: its settings, and the line of each.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Written {
     pub(crate) configuration: Configuration,
     places: places::Places,
 }
 
-/// The file as it is written.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Configuration {
@@ -59,7 +58,7 @@ pub(crate) struct Configuration {
     pub(crate) machine: MachineSection,
 }
 
-/// This machine, to others that share the log.
+/// How this machine appears to others that share the log.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct MachineSection {
@@ -67,14 +66,14 @@ pub(crate) struct MachineSection {
 }
 
 impl MachineSection {
-    /// What the user calls it: what a variable says goes before the file.
+    /// The name that the user chose. The environment variable takes precedence over the file.
     pub(crate) fn name(&self, environment: &[(OsString, OsString)]) -> Option<String> {
         let set = crate::sessions::Variables(environment).text(MACHINE_NAME);
         set.or_else(|| self.name.clone()).filter(|name| !name.is_empty())
     }
 }
 
-/// What holds for all sessions.
+/// Settings for all sessions.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct SessionsSection {
@@ -87,7 +86,7 @@ pub(crate) struct SessionsSection {
     pub(crate) rules: Vec<PermissionRule>,
 }
 
-/// What happens to waiting prompts after a daemon has crashed.
+/// What happens to queued prompts after a daemon crashed.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum AfterCrashWord {
@@ -102,11 +101,11 @@ pub(crate) struct ModelSection {
     pub(crate) base_url: Option<String>,
     /// The environment variable with the API key.
     pub(crate) key_env: Option<String>,
-    /// The file that has the key.
+    /// The file with the API key.
     pub(crate) key_file: Option<PathBuf>,
     pub(crate) model: Option<String>,
     pub(crate) context_tokens: Option<u64>,
-    /// How much of the code is shown to the model before a turn begins; 0 is nothing.
+    /// How many tokens of code to show the model before a turn begins; 0 for none.
     pub(crate) opening_context_tokens: Option<usize>,
     pub(crate) max_steps: Option<u32>,
     pub(crate) max_tokens: Option<u64>,
@@ -138,10 +137,10 @@ pub(crate) struct AgentSection {
     pub(crate) write_below: Vec<PathBuf>,
 }
 
-/// Why a configuration cannot be used.
+/// Why a configuration can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigurationError {
-    /// It is there and cannot be read.
+    /// It exists but can't be read.
     #[error("{path} cannot be read")]
     Unreadable {
         /// The file.
@@ -150,7 +149,7 @@ pub enum ConfigurationError {
         #[source]
         source: io::Error,
     },
-    /// It is not TOML, or has something in it that nobody knows.
+    /// It isn't TOML, or has an unknown key in it.
     #[error("{path}: {what}")]
     Invalid {
         /// The file.
@@ -160,7 +159,7 @@ pub enum ConfigurationError {
     },
 }
 
-/// Reads a configuration; an empty one if there is no such file.
+/// Reads a configuration; returns an empty one if the file doesn't exist.
 pub(crate) fn load(path: Option<&Path>) -> Result<Written, ConfigurationError> {
     let Some(path) = path else {
         return Ok(Written::default());
@@ -204,7 +203,7 @@ fn read(path: &Path) -> io::Result<Option<String>> {
     }
 }
 
-/// Reads a configuration and looks whether it makes sense.
+/// Parses a configuration and validates it.
 fn parse(text: &str) -> Result<Written, String> {
     let document = DeTable::parse(text).map_err(|error| place_of(text, &error))?;
     let places = places::find(text, document.get_ref())?;
@@ -273,7 +272,7 @@ fn check_agent(name: &str, agent: &AgentSection) -> Result<(), String> {
     }
 }
 
-/// What is wrong, with its line and column.
+/// The error message with its line and column.
 fn place_of(text: &str, error: &toml::de::Error) -> String {
     let message = error.message().trim().replace('\n', ", ");
     let Some(span) = error.span() else {
@@ -283,7 +282,7 @@ fn place_of(text: &str, error: &toml::de::Error) -> String {
     format!("line {line}, column {column}: {message}")
 }
 
-/// An address without the name and the password that may stand in it.
+/// A URL without its user name and password.
 #[must_use]
 pub(crate) fn redact(address: &str) -> String {
     let Some((scheme, rest)) = address.split_once("://") else {
@@ -297,7 +296,7 @@ pub(crate) fn redact(address: &str) -> String {
 }
 
 impl SessionsSection {
-    /// The choices, with the usual ones where nothing is written.
+    /// The settings, with defaults for what isn't configured.
     pub(crate) fn settings(self, default_agent: String) -> SessionsSettings {
         let usual = SessionsSettings::default();
         let seconds = |given: Option<u64>, usual: Duration| given.map_or(usual, Duration::from_secs);

@@ -1,4 +1,4 @@
-//! The daemon as a value: started, waited for, and gone.
+//! The daemon as a value: start it, wait for it, drop it.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -24,13 +24,13 @@ use crate::signals::SignalWatch;
 use crate::start_error::StartError;
 use process::{Processes, Tasks};
 
-/// How long it may take to record what commands have changed that were stopped because the daemon stops.
+/// How long to wait for recording the changes of commands that were stopped because the daemon stops.
 const CAPTURES_GRACE: Duration = Duration::from_secs(5);
-/// How long the last notes and changes may take to get into the log when everybody has been answered. On a disk that
-/// answers it is a matter of milliseconds.
+/// How long the last notes and changes may take to reach the log after all requests are answered. On a healthy disk
+/// this takes milliseconds.
 const CLOSING_GRACE: Duration = Duration::from_secs(5);
 
-/// How long language servers may take to end as they should. What is left then is ended like any other process.
+/// How long language servers may take to shut down cleanly. After that they are stopped like any other process.
 const LANGUAGE_SERVERS_GRACE: Duration = Duration::from_secs(5);
 
 /// A running daemon. Dropping it without [`Daemon::wait`] ends it without waiting for anything.
@@ -40,12 +40,12 @@ pub struct Daemon {
     server: Server,
     cut: CancellationToken,
     background: Tasks,
-    /// Cancelled when that shall end, after the last request.
+    /// Cancelled after the last request, to end the background tasks.
     closing: CancellationToken,
     notes: mpsc::Sender<Note>,
     signals: SignalWatch,
     shutdown_grace: Duration,
-    // The fields are dropped in this order: the socket is removed while the home is still ours.
+    // Fields are dropped in this order: the socket is removed while we still own the home.
     _scratch: Scratch,
     _remade: Remade,
     _socket: SocketFile,
@@ -55,7 +55,7 @@ pub struct Daemon {
 impl Daemon {
     /// Starts a daemon. When this returns, it answers requests.
     ///
-    /// *Cancel safety*: dropped half-way, it leaves nothing running; a token that was made stays.
+    /// *Cancel safety*: if dropped, nothing keeps running; a token that was already created stays.
     ///
     /// # Errors
     /// See [`StartError`]; its advice says what to do.
@@ -164,13 +164,13 @@ impl Daemon {
         self.app.boot_id
     }
 
-    /// The breakers that this daemon owns. Clones are the same breakers.
+    /// The breakers that this daemon owns. Clones share them.
     #[must_use]
     pub fn breakers(&self) -> CircuitBreaker {
         self.app.breakers.clone()
     }
 
-    /// The processes that this daemon owns. Clones are the same ones.
+    /// The processes that this daemon owns. Clones share them.
     #[must_use]
     pub fn processes(&self) -> Processes {
         self.app.processes.clone()
@@ -181,7 +181,6 @@ impl Daemon {
         self.app.life.phase()
     }
 
-    /// A handle that stops this daemon from elsewhere.
     #[must_use]
     pub fn shutdown_handle(&self) -> ShutdownHandle {
         ShutdownHandle {
@@ -189,8 +188,8 @@ impl Daemon {
         }
     }
 
-    /// Runs until the daemon is told to stop, and then until it has stopped: requests in flight are finished,
-    /// up to the grace; what is left then is cut off. A second signal cuts at once.
+    /// Runs until something stops the daemon, then drains: requests in flight may finish within the grace period, and
+    /// the rest are cut off. A second signal cuts them off at once.
     ///
     /// *Cancel safety*: dropping the future ends the daemon without waiting for anything.
     pub async fn wait(mut self) -> Ended {
@@ -211,8 +210,8 @@ impl Daemon {
         );
 
         let grace = Deadline::after(&self.app.clock, self.shutdown_grace);
-        // What runs may end while requests are being finished; nothing new is begun. Turns are stopped at once: what they
-        // say goes to readers who are being sent away, and each of them can be told to go on by its next prompt.
+        // Running work may end while requests finish; nothing new starts. Turns are stopped at once: their
+        // readers are being disconnected anyway, and the next prompt can continue each of them.
         self.app.sessions.close();
         self.app.jobs.close().await;
         let why = tokio::select! {
@@ -235,12 +234,12 @@ impl Daemon {
             Connections::Finished => 0,
             Connections::Cut { count } => count,
         };
-        // Jobs have the rest of the grace. What is not done by then is stopped, and said to be interrupted.
+        // Jobs get the rest of the grace period. After that they are stopped and marked as interrupted.
         let rest = match cut_connections {
             0 => grace,
             _ => Deadline::after(&self.app.clock, Duration::ZERO),
         };
-        // What commands that are over have changed may be much. When nobody waits any longer, the next daemon records it.
+        // Commands that ended may have changed a lot. If time runs out, the next daemon records it.
         let (plans, patience, clock) = (self.app.plans.clone(), rest.clone(), Arc::clone(&self.app.clock));
         let mut captures = std::pin::pin!(async move {
             patience.passed().await;
@@ -248,7 +247,7 @@ impl Daemon {
             plans.stop_captures();
             std::future::pending::<()>().await;
         });
-        // First turns, which use jobs and plans.
+        // Turns first: they use jobs and plans.
         tokio::select! {
             () = self.app.sessions.drain(&rest) => {}
             () = &mut captures => {}
@@ -264,12 +263,13 @@ impl Daemon {
                 self.app.jobs.drain(&Deadline::after(&self.app.clock, Duration::ZERO)).await;
             }
         }
-        // No command runs in a sandbox any more. What is being applied is brought to its end before the daemon closes, or
-        // by the next one.
+        // No command runs in a sandbox any more. An apply in progress is finished before the daemon closes,
+        // or by the next one.
         self.app.plans.close();
-        // What is indexed so far is on disk; the next daemon goes on with it.
+        // What was indexed so far is on disk; the next daemon continues from there.
         self.app.contexts.close();
-        // Whoever has been answered needs them no more. The log is still open, for their ends.
+        // All requests are answered, so nothing needs the servers now. The log is still open to record their
+        // end.
         let patience = Deadline::after(&self.app.clock, LANGUAGE_SERVERS_GRACE);
         self.app
             .language_servers
@@ -294,7 +294,7 @@ impl Daemon {
     }
 }
 
-/// Listens again when somebody has removed the socket, until the daemon stops.
+/// Recreates the socket and listens on it whenever it is removed, until the daemon stops.
 async fn keep_socket(keeper: SocketKeeper, server: Server, life: Life, clock: Arc<dyn Clock>) {
     let stop = life.scope();
     while let Some(kept) = keeper.next(&clock, &stop).await {
@@ -308,7 +308,7 @@ async fn keep_socket(keeper: SocketKeeper, server: Server, life: Life, clock: Ar
     }
 }
 
-/// Leaves a note on this life. A life has fewer notes than there is room for.
+/// Records a note about this boot. The queue has room for all notes of a boot.
 fn note(notes: &mpsc::Sender<Note>, note: Note) {
     if let Err(error) = notes.try_send(note) {
         tracing::warn!(%error, "a note on this life was lost");
@@ -335,7 +335,7 @@ pub struct ShutdownHandle {
 }
 
 impl ShutdownHandle {
-    /// Tells the daemon to stop. The first cause stands, later ones change nothing.
+    /// Stops the daemon. The first cause counts; later calls change nothing.
     pub fn stop(&self, cause: Cause) {
         self.life.stop(cause);
     }
@@ -347,11 +347,11 @@ pub struct Ended {
     pub connections: Connections,
 }
 
-/// What became of the connections that were open when a daemon was told to stop.
+/// What happened to the connections that were open when the daemon began to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Connections {
     Finished,
-    /// Some took longer than the grace, or a second signal came.
+    /// Some took longer than the grace period, or a second signal came.
     Cut {
         count: usize,
     },

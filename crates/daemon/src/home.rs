@@ -1,8 +1,8 @@
 //! The two directories that belong to one daemon: where they are, and whether they can be trusted.
 //!
-//! The runtime directory holds the socket and the locks; the state directory holds what outlives a daemon.
-//! Whoever can write to either can speak in the daemon's name, so [`Home::prepare`] refuses directories that
-//! belong to, or can be changed by, anybody else. Where they are is a pure function of the environment.
+//! The runtime directory holds the socket and the locks; the state directory holds what outlives a daemon. Anyone who
+//! can write to either can act as the daemon, so [`Home::prepare`] refuses directories that another user owns or can
+//! change. Their location is a pure function of the environment.
 
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, Metadata};
@@ -31,20 +31,19 @@ pub struct Home {
 }
 
 impl Home {
-    /// Decides where the directories are, from the variables `TIDELOCK_HOME`, `XDG_RUNTIME_DIR`,
-    /// `XDG_STATE_HOME` and `HOME`. Nothing is created or looked at.
+    /// Locates the directories from the variables `TIDELOCK_HOME`, `XDG_RUNTIME_DIR`, `XDG_STATE_HOME` and `HOME`. It
+    /// doesn't access the disk.
     ///
     /// # Errors
-    /// [`HomeError::NotAbsolute`] for a relative `TIDELOCK_HOME`: the daemon works in `/`, so a relative path
-    /// would mean another directory there. [`HomeError::NoHomeDirectory`] when no variable leads to a state
-    /// directory.
+    /// [`HomeError::NotAbsolute`] for a relative `TIDELOCK_HOME`: the daemon works in `/`, so a relative path would
+    /// mean another directory there. [`HomeError::NoHomeDirectory`] if no variable leads to a state directory.
     pub fn from_environment(variable: &dyn Fn(&str) -> Option<OsString>) -> Result<Home, HomeError> {
         let path = |name: &str| {
             variable(name)
                 .filter(|value| !value.is_empty())
                 .map(PathBuf::from)
         };
-        // The XDG specification says that a relative path in one of its variables is to be ignored.
+        // The XDG specification says to ignore relative paths in its variables.
         let absolute = |name: &str| path(name).filter(|path| path.is_absolute());
 
         if let Some(home) = path("TIDELOCK_HOME") {
@@ -67,7 +66,7 @@ impl Home {
         Ok(Home { runtime, state })
     }
 
-    /// Creates the directories where they are missing (mode 0700) and refuses those that cannot be trusted.
+    /// Creates missing directories (mode 0700) and refuses those that can't be trusted.
     ///
     /// # Errors
     /// Every variant of [`HomeError`] that names a directory; see [`HomeError::advice`] for what to do.
@@ -87,12 +86,13 @@ impl Home {
         Ok(())
     }
 
-    /// Removes both directories with everything in them, and says how many bytes that freed. No daemon may run in them.
+    /// Removes both directories and everything in them, and returns how many bytes that freed. No daemon may run in
+    /// them.
     ///
-    /// What commands left in sandboxes may be directories that nobody may read or write, which `rm -r` cannot remove.
+    /// Commands may have left directories in sandboxes without read or write permission, which `rm -r` can't remove.
     ///
     /// # Errors
-    /// They are not this user's, or something in them cannot be removed.
+    /// They belong to another user, or something in them can't be removed.
     pub fn remove(&self) -> Result<u64, HomeError> {
         let mut freed = 0;
         for directory in [&self.runtime, &self.state] {
@@ -108,7 +108,7 @@ impl Home {
         Ok(freed)
     }
 
-    /// Refuses a socket path that does not fit into a socket address.
+    /// Refuses a socket path that doesn't fit into a socket address.
     ///
     /// # Errors
     /// [`HomeError::SocketPathTooLong`].
@@ -126,7 +126,7 @@ impl Home {
         self.runtime.join("tidelock.sock")
     }
 
-    /// Where language servers keep what they have found out about a workspace.
+    /// Where language servers cache their data about workspaces.
     #[must_use]
     pub fn language_server_data(&self) -> PathBuf {
         self.state.join("language-servers")
@@ -144,37 +144,37 @@ impl Home {
         self.runtime.join("daemon.lock")
     }
 
-    /// The lock that is held while a daemon is being started, by whoever starts it.
+    /// The lock that is held while a daemon is being started, by the process that starts it.
     #[must_use]
     pub fn start_lock(&self) -> PathBuf {
         self.runtime.join("start.lock")
     }
 
-    /// The bearer token, made at the first start.
+    /// The bearer token, created at the first start.
     #[must_use]
     pub fn token_file(&self) -> PathBuf {
         self.state.join("token")
     }
 
-    /// The durable log, unless it is kept by a database server.
+    /// The durable log, unless a database server stores it.
     #[must_use]
     pub fn log_database(&self) -> PathBuf {
         self.state.join("log.sqlite3")
     }
 
-    /// What only this machine has to know, if the log is kept by a database server.
+    /// The data that only this machine needs, if a database server stores the log.
     #[must_use]
     pub fn machine_database(&self) -> PathBuf {
         self.state.join("machine.sqlite3")
     }
 
-    /// Where sandboxes and what they begin with are kept.
+    /// Where sandboxes and their base content are kept.
     #[must_use]
     pub fn plans(&self) -> PathBuf {
         self.state.join("plans")
     }
 
-    /// Where the environments of commands are kept that have not ended.
+    /// Where the environments of unfinished commands are kept.
     #[must_use]
     pub fn environments(&self) -> PathBuf {
         self.state.join("environments")
@@ -185,38 +185,38 @@ impl Home {
         self.state.join("context")
     }
 
-    /// What no command in a sandbox may change, as far as it is there: whoever can replace the socket, the token or the
-    /// configuration speaks for the daemon or decides for it.
+    /// The existing paths that a command in a sandbox must not change: anyone who can replace the socket, the token or
+    /// the configuration can act as the daemon or reconfigure it.
     #[must_use]
     pub fn guarded(&self, configuration: Option<&Path>) -> Vec<PathBuf> {
         let mut guarded = vec![self.runtime.clone(), self.state.clone()];
-        // With `TIDELOCK_HOME` it is the directory that has the others in it.
+        // With `TIDELOCK_HOME`, this is the directory that contains the others.
         guarded.extend(configuration.and_then(Path::parent).map(Path::to_owned));
         guarded.retain(|directory| directory.is_dir());
         guarded
     }
 
-    /// The id of this home, made at the first start.
+    /// The id of this home, created at the first start.
     #[must_use]
     pub fn home_id_file(&self) -> PathBuf {
         self.state.join(crate::durable::HOME_ID_FILE)
     }
 
-    /// Where a daemon in the background writes its log.
+    /// Where a background daemon writes its log output.
     #[must_use]
     pub fn log_file(&self) -> PathBuf {
         self.state.join("daemon.log")
     }
 }
 
-/// Refuses a directory that somebody else owns, may write to, or may replace.
+/// Refuses a directory that another user owns, may write to, or may replace.
 ///
 /// # Errors
 /// [`HomeError::Inspect`], [`HomeError::NotADirectory`], [`HomeError::ForeignOwner`] or
 /// [`HomeError::WritableByOthers`].
 pub fn check_directory(path: &Path) -> Result<(), HomeError> {
-    // A link is fine if we made it. In a shared directory such as /tmp somebody else could have put it there,
-    // to lead us to a directory of their choice.
+    // A symlink is fine if we made it. In a shared directory such as /tmp, another user could have put it
+    // there to lead us to a directory of their choice.
     let entry = inspect(path, fs::symlink_metadata)?;
     check_owner(path, &entry)?;
     let target = inspect(path, fs::metadata)?;
@@ -232,8 +232,8 @@ pub fn check_directory(path: &Path) -> Result<(), HomeError> {
             mode: target.mode() & 0o7777,
         });
     }
-    // Whoever can write to the directory above could put another one in our place. Write permission for the
-    // group is let pass there: where every user has a group of their own, it is the common case.
+    // Anyone who can write to the parent directory could replace ours. Write permission for the group is
+    // allowed there, because it's common on systems where every user has their own group.
     if let Some(parent) = path.parent() {
         let above = inspect(parent, fs::metadata)?;
         if above.mode() & WRITABLE_BY_ALL != 0 && above.mode() & STICKY == 0 {
@@ -463,7 +463,8 @@ mod tests {
 
     #[test]
     fn a_directory_of_another_user_is_refused() {
-        // The root directory belongs to root: another user sees that refused, and root can give one away.
+        // The root directory belongs to root, so other users see it refused. As root, the test can change an
+        // owner instead.
         let temporary = tempfile::tempdir().unwrap();
         let foreign = if rustix::process::geteuid().is_root() {
             let given_away = temporary.path().join("given-away");

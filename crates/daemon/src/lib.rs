@@ -1,16 +1,16 @@
-//! The daemon: HTTP on a Unix socket and a loopback address, the page, and everything that guards them.
+//! The daemon: HTTP on a Unix socket and a loopback address, the page, and everything that protects them.
 //!
-//! [`Daemon::start`] takes the [`Home`] for itself, listens, and answers; [`Daemon::wait`] runs until it is told
-//! to stop and drains. One `App` is shared by all requests; what moves inside it guards itself:
-//! the phase is a `kernel::Slot`, the stop a `kernel::CancellationToken`, the breakers a
-//! `kernel::CircuitBreaker`, and the owner of those held by hand is one task. What outlives a daemon is in its
-//! log, which it opens as soon as the home is its own; see `durable`.
+//! [`Daemon::start`] takes ownership of the [`Home`], listens, and answers requests; [`Daemon::wait`] runs until
+//! something stops the daemon, then drains. All requests share one `App`, and its mutable parts do their own
+//! synchronization: the phase is a `kernel::Slot`, the stop a `kernel::CancellationToken`, the breakers a
+//! `kernel::CircuitBreaker`, and a single task owns the breakers that are held by hand. What outlives a daemon is in
+//! its log, which it opens as soon as it owns the home; see `durable`.
 //!
 //! **Boundary**: this crate knows HTTP, JSON shapes and HTML. It installs no log subscriber and reads no
 //! environment; the binary does. Secrets (the token, codes, cookies) never reach the log.
 //!
-//! **Invariant**: every task belongs to `process::Tasks`, and a daemon that nobody talks to does not wake up, but for
-//! the upkeep of its log every few hours.
+//! **Invariant**: every task belongs to `process::Tasks`, and an idle daemon doesn't wake up, except for the upkeep of
+//! its log every few hours.
 
 #![expect(
     missing_docs,

@@ -1,7 +1,7 @@
 //! The life of a daemon: one way, from starting to stopped.
 //!
-//! The phase is a [`Slot`], so that whoever changes it names the phase that they saw, and the stop is a
-//! [`CancellationToken`], so that everything in the daemon can wait for it and read who asked and why.
+//! The phase is a [`Slot`], so that every change names the phase that it replaces. The stop is a [`CancellationToken`],
+//! so that everything in the daemon can wait for it and see who asked, and why.
 
 use std::sync::Arc;
 
@@ -10,21 +10,21 @@ use kernel::{CancellationToken, Cause, Scope, Slot};
 /// Where a daemon is in its life.
 #[derive(Clone, Debug)]
 pub enum Phase {
-    /// It is setting itself up and takes no work.
+    /// It is starting up and doesn't accept work.
     Starting,
-    /// It takes work.
+    /// It accepts work.
     Ready,
-    /// It finishes what is in flight and takes no new work.
+    /// It finishes work in flight and accepts no new work.
     Draining {
-        /// Who ended it, and why.
+        /// Who stopped it, and why.
         cause: Arc<Cause>,
     },
-    /// Nothing is left to be done.
+    /// Nothing is left to do.
     Stopped,
 }
 
 impl Phase {
-    /// The name of the phase, as it is shown and counted.
+    /// The name of the phase, for people and metrics.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -56,7 +56,7 @@ impl From<&Phase> for protocol::Phase {
     }
 }
 
-/// Phase and stop of one daemon. Clones are the same life.
+/// The phase and stop of one daemon. Clones share them.
 #[derive(Clone, Debug)]
 pub(crate) struct Life {
     phase: Slot<Phase>,
@@ -75,7 +75,7 @@ impl Life {
         self.phase.read().state
     }
 
-    /// The work of this life. It is cancelled when the daemon is told to stop, never before.
+    /// The scope of this daemon's work. It is cancelled when the daemon begins to stop, never before.
     pub(crate) fn scope(&self) -> Scope {
         self.stop.scope()
     }
@@ -84,7 +84,7 @@ impl Life {
         self.advance(&Phase::Ready);
     }
 
-    /// Tells the daemon to stop. The first cause stands, later ones change nothing.
+    /// Stops the daemon. The first cause counts; later calls change nothing.
     pub(crate) fn stop(&self, cause: Cause) {
         self.stop.cancel(cause);
         if let Some(cause) = self.stop.cause() {
@@ -96,8 +96,8 @@ impl Life {
         self.advance(&Phase::Stopped);
     }
 
-    /// Moves forward to `next`, unless that or a later phase has been reached already. Each failed attempt
-    /// means that somebody else moved forward, so there are at most as many as there are phases.
+    /// Moves forward to `next`, unless that or a later phase has been reached already. Each failed attempt means that
+    /// another caller moved forward, so there are at most as many attempts as phases.
     fn advance(&self, next: &Phase) {
         let mut seen = self.phase.read();
         while seen.state.order() < next.order() {

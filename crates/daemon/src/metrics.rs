@@ -1,4 +1,4 @@
-//! Numbers for monitoring, in the text format of OpenMetrics, which Prometheus reads.
+//! Metrics for monitoring, in the OpenMetrics text format, which Prometheus reads.
 //!
 //! Every label has few values: routes are templates, methods are the known ones, statuses are classes, and
 //! breaker names are bounded by the breaker's own table.
@@ -44,10 +44,9 @@ use crate::http::breakers::to_wire;
 use crate::language_servers::LanguageServers;
 use crate::life::Life;
 
-/// The media type of the answer.
+/// The media type of the response.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// The numbers of one daemon.
 pub(crate) struct Metrics {
     registry: Registry,
     requests: Family<RequestLabels, Counter>,
@@ -58,7 +57,7 @@ pub(crate) struct Metrics {
     pub(crate) mcp: mcp::McpMetrics,
 }
 
-/// What a request is counted under.
+/// The labels of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(crate) struct RequestLabels {
     method: &'static str,
@@ -93,20 +92,20 @@ impl RequestLabels {
     }
 }
 
-/// What the time of a request is counted under.
+/// The labels of a request's duration.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct RouteLabels {
     route: String,
 }
 
-/// What the time of a question about code is counted under. Servers are those of the configuration.
+/// The labels of a question's duration. Server names come from the configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct QueryLabels {
     query: String,
     server: String,
 }
 
-/// From 50 µs to 13 s, in steps of four: a local request is quick, and a slow one is worth a wide bucket.
+/// From 50 µs to 13 s, in steps of four: local requests are fast, and wide buckets are enough for slow ones.
 #[derive(Clone, Debug)]
 struct Buckets;
 
@@ -116,7 +115,7 @@ impl MetricConstructor<Histogram> for Buckets {
     }
 }
 
-/// Counts a request as being in flight for as long as it lives.
+/// Counts a request as in flight until it is dropped.
 pub(crate) struct InFlight {
     gauge: Gauge,
 }
@@ -250,7 +249,7 @@ impl Collector for Observed {
 }
 
 impl Observed {
-    /// The sizes are those of the last measurement: to count a large log takes a while, and nobody asks for that.
+    /// The sizes are from the last measurement: measuring a large log takes a while, and a scrape shouldn't trigger it.
     fn encode_log(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let help = "Daemons of this home that crashed, found when this one started";
         let crashed = encoder.encode_descriptor("boots_found_crashed", help, None, MetricType::Gauge)?;
@@ -348,7 +347,6 @@ impl Observed {
     }
 }
 
-/// The name of a state, as on the wire.
 pub(crate) fn state_name(state: protocol::BreakerState) -> &'static str {
     match state {
         protocol::BreakerState::Closed => "closed",
@@ -359,7 +357,7 @@ pub(crate) fn state_name(state: protocol::BreakerState) -> &'static str {
     }
 }
 
-/// The numbers of the daemon, for Prometheus.
+/// Returns the daemon's metrics, for Prometheus.
 #[utoipa::path(
     get, path = "/metrics", operation_id = "metrics", tag = "daemon",
     responses((status = 200, description = "The numbers.", content_type = "application/openmetrics-text")),

@@ -1,7 +1,7 @@
-//! What needs a person: found for whoever asks, and once for each page, because every page says how much of it there is.
+//! What needs a person's attention. Read on request, and once for each page, because every page shows the count.
 //!
-//! Each read has a bound, and the log lists one state at the cost of what it lists. So it costs the same whether there
-//! are ten sessions or ten thousand.
+//! Each read is bounded, and the log lists entries of one state at a cost proportional to the result. So the cost is
+//! the same for ten sessions or ten thousand.
 
 use ::jobs::ListQuery;
 use ::plans::PlanQuery;
@@ -20,45 +20,45 @@ use crate::plans::wire::{rescued_to_wire, workspace_to_wire};
 use crate::times::parse;
 use crate::{jobs, plans, sessions};
 
-/// How many sessions that ask are looked at. Each has an agent that stands still.
+/// How many sessions with an open question to read. Each has an agent that is blocked.
 const READ_ASKING: u32 = 50;
-/// How many sessions that rest are looked at for a turn that was interrupted, the newest ones.
+/// How many idle sessions to check for an interrupted turn, newest first.
 const READ_RESTING: u32 = 50;
-/// How many sessions with prompts that wait are looked at, the newest ones.
+/// How many sessions with queued prompts to read, newest first.
 const READ_WAITING: u32 = 50;
-/// How many plans that are not over are looked at, the newest ones.
+/// How many unfinished plans to read, newest first.
 const READ_PLANS: u32 = 100;
-/// How many failed jobs are looked at, the newest ones.
+/// How many failed jobs to read, newest first.
 const READ_JOBS: u32 = 20;
-/// How many pieces of rescued content are named, the newest ones. `tidelock workspace rescued` lists all.
+/// How many pieces of rescued content to list, newest first. `tidelock workspace rescued` lists all.
 const READ_RESCUED: usize = 50;
-/// For how long a failed job is worth a look.
+/// How long a failed job is listed.
 const JOB_NEWS_MS: u64 = 60 * 60 * 1000;
 /// The largest count that is shown.
 const COUNTED: usize = 99;
 
-/// What is said about an interrupted turn.
+/// The text for an interrupted turn.
 pub(crate) const INTERRUPTED: &str = "its daemon ended during the turn; what was said so far is kept";
 pub(crate) const REFUSED: &str = "calls to it are refused";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
-    /// An agent stands still until somebody answers.
+    /// An agent is blocked until a person answers.
     Permission(Box<Session>, WaitingPermission),
     Stuck(Box<Workspace>, StuckLanding),
-    /// Content of a user is kept beside the workspace.
+    /// Content of the user is kept next to the workspace.
     Rescued(Box<Rescued>),
-    /// A plan is to be looked at, and why.
+    /// A plan needs review, for this reason.
     Plan(Box<Plan>, PlanNeed),
     Overlap(Box<Plan>, PlanOverlap),
     Server(Box<Server>),
-    /// Prompts wait for a machine whose daemon does not run.
+    /// Prompts wait for a machine that has no running daemon.
     Waiting(Box<Session>, AwaitedMachine),
-    /// A turn was cut off by the end of its daemon.
+    /// A turn was cut off when its daemon ended.
     Interrupted(Box<Session>),
-    /// A job failed not long ago.
+    /// A job failed recently.
     Job(Box<Job>),
-    /// Something keeps failing and is left alone for a while, or somebody has said that it shall be.
+    /// Something keeps failing and its calls are paused, or a user holds its breaker open.
     Breaker(Breaker),
 }
 
@@ -123,7 +123,8 @@ pub(crate) fn rescued_words(rescued: &Rescued) -> String {
 }
 
 impl Need {
-    /// The machine that it is on. Language servers, workspaces and what was rescued are only listed where they are.
+    /// The machine that it is on. Language servers, workspaces and rescued content are listed only on their own
+    /// machine.
     fn machine(&self, here: Option<&Machine>) -> Option<Machine> {
         match self {
             Self::Permission(session, _) | Self::Waiting(session, _) | Self::Interrupted(session) => {
@@ -205,7 +206,7 @@ impl Need {
 pub(crate) struct Needs {
     pub(crate) list: Vec<Need>,
     pub(crate) here: Option<Machine>,
-    /// Something could not be read, so there may be more.
+    /// Something couldn't be read, so there may be more.
     pub(crate) is_partial: bool,
 }
 
@@ -221,7 +222,7 @@ impl Needs {
         }
     }
 
-    /// How many there are, as it stands in a title; empty if there are none.
+    /// The count for a title; empty if there is nothing.
     pub(crate) fn count(&self) -> String {
         match self.list.len() {
             0 => String::new(),
@@ -244,7 +245,7 @@ struct WaitingItems {
     breakers: Vec<Breaker>,
 }
 
-/// Looks for what waits.
+/// Reads everything that needs attention.
 ///
 /// *Cancel safety*: it only reads.
 pub(crate) async fn read(app: &App) -> Needs {
@@ -334,7 +335,7 @@ fn needs_of(found: WaitingItems, now_ms: u64) -> Vec<Need> {
         .iter()
         .filter_map(|plan| Some((plan_need(plan)?, plan)))
         .collect();
-    // What is in the way comes before what is ready. The order is otherwise kept, newest first.
+    // Blocked plans come before those that are ready. The sort is stable, so it's newest first otherwise.
     plans.sort_by_key(|(need, _)| matches!(need, PlanNeed::ChecksMissing | PlanNeed::Review));
     needs.extend(
         plans
@@ -342,7 +343,7 @@ fn needs_of(found: WaitingItems, now_ms: u64) -> Vec<Need> {
             .map(|(need, plan)| Need::Plan(Box::new(plan.clone()), need)),
     );
     for plan in &found.plans {
-        // Both plans name each other; the pair is one thing to look at.
+        // Both plans name each other; list the pair once.
         let once = plan.overlaps.iter().filter(|overlap| plan.id < overlap.plan);
         needs.extend(once.map(|overlap| Need::Overlap(Box::new(plan.clone()), overlap.clone())));
     }

@@ -1,4 +1,4 @@
-//! What can be chosen about a daemon, with the values that are right for one machine and its user.
+//! The options of a daemon, with defaults that suit one machine and its user.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -15,29 +15,29 @@ use protocol::Setting;
 use crate::durable::Database;
 use crate::home::Home;
 
-/// How often old events are dropped and unused space is given back.
+/// How often to drop old events and release unused space.
 const UPKEEP_INTERVAL: Duration = Duration::from_secs(6 * 60 * 60);
 
-/// The port that is tried first. Another one is as good; this one can be remembered.
+/// The port that is tried first. Any other would do, but a fixed one can be remembered.
 pub const DEFAULT_PORT: u16 = 7180;
 
-/// How a daemon is to be run. [`Options::new`] has the usual choices.
+/// How to run a daemon. [`Options::new`] has the defaults.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Where its files are.
     pub home: Home,
-    /// Where it keeps its log.
+    /// Where it stores its log.
     pub database: Database,
-    /// When the log is tidied up.
+    /// When to clean up the log.
     pub upkeep: Upkeep,
     /// Where it listens for TCP connections. It always listens on its Unix socket too.
     pub listen: Listen,
-    /// More names under which it may be reached, as `name` (with any port) or `name:port`.
+    /// Additional host names under which it may be reached, as `name` (with any port) or `name:port`.
     pub allowed_hosts: Vec<String>,
-    /// The token file to use instead of the one in the state directory. Only with one that was chosen on
-    /// purpose may the daemon listen on an address that other machines can reach.
+    /// The token file to use instead of the one in the state directory. The daemon may listen on an address that other
+    /// machines can reach only if this was set explicitly.
     pub token_file: Option<PathBuf>,
-    /// How long requests in flight may take after the daemon was told to stop.
+    /// How long requests in flight may take once the daemon begins to stop.
     pub shutdown_grace: Duration,
     /// The largest body of a request.
     pub body_limit_bytes: usize,
@@ -45,25 +45,25 @@ pub struct Options {
     pub streams: StreamLimit,
     /// How the circuit breakers behave.
     pub breaker: BreakerSettings,
-    /// Whether signals of the process stop this daemon.
+    /// Whether signals to the process stop this daemon.
     pub signals: Signals,
     /// Where language servers are found, and how they are configured.
     pub languages: LanguageOptions,
-    /// What the user has written down about agents and sessions. It need not be there.
+    /// The user's configuration of agents and sessions. The file is optional.
     pub configuration: Option<PathBuf>,
-    /// What the program that starts the daemon has to say about its own settings, for those who ask what is in force.
+    /// The settings of the program that starts the daemon, to include when the settings are shown.
     pub settings: Vec<Setting>,
-    /// How much sandboxes may take, and where commands in them may write.
+    /// The size limits of sandboxes, and where commands in them may write.
     pub plans: PlansSettings,
-    /// The program that keeps the processes that the daemon starts. It must call
-    /// [`keep_if_asked`](crate::keep_if_asked) first thing.
+    /// The program that supervises the processes that the daemon starts. It must call
+    /// [`keep_if_asked`](crate::keep_if_asked) before anything else.
     pub keeper: KeeperProgram,
-    /// Who is told what a daemon that starts is doing.
+    /// Receives the progress of the start.
     pub progress: StartProgress,
 }
 
 impl Options {
-    /// The usual choices for a daemon with this home.
+    /// The default options for a daemon with this home.
     #[must_use]
     pub fn new(home: Home) -> Self {
         Self {
@@ -91,12 +91,12 @@ impl Options {
     }
 }
 
-/// Who is told what a daemon that starts is doing, so that they can wait as long as it gets on.
+/// Receives the progress of the start, so that the caller can keep waiting as long as there is some.
 #[derive(Clone, Default)]
 pub struct StartProgress(Option<Arc<dyn Fn(&'static str) + Send + Sync>>);
 
 impl StartProgress {
-    /// Tells this one.
+    /// Reports progress to this listener.
     #[must_use]
     pub fn to(listener: impl Fn(&'static str) + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(listener)))
@@ -118,18 +118,18 @@ impl fmt::Debug for StartProgress {
 /// How many streams may be open at once.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum StreamLimit {
-    /// As many as the descriptors that the system gives us leave room for.
+    /// As many as the file descriptor limit allows.
     ByDescriptors,
-    /// So many.
+    /// This many.
     AtMost(usize),
 }
 
-/// What a daemon needs to know to find language servers.
+/// What a daemon needs to find language servers.
 #[derive(Clone, Debug, Default)]
 pub struct LanguageOptions {
-    /// The variables with which programs are looked for. Servers get what they want of them, and nothing else.
+    /// The variables for finding programs. Servers get only the ones that they need.
     pub environment: Vec<(OsString, OsString)>,
-    /// The user's configuration, which need not be there.
+    /// The user's configuration file, which is optional.
     pub configuration: Option<PathBuf>,
 }
 
@@ -138,33 +138,33 @@ pub struct LanguageOptions {
 pub struct Listen {
     /// The address to listen on.
     pub address: SocketAddr,
-    /// What to do when somebody else has it.
+    /// What to do if the address is in use.
     pub when_taken: WhenTaken,
 }
 
-/// When the log is tidied up: what is old is dropped, and space that is not used is given back.
+/// When to clean up the log: drop old events and release unused space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Upkeep {
-    /// Soon after the start, and then each time that so much time has passed.
+    /// Soon after the start, and then at this interval.
     AtStartAndEvery(Duration),
-    /// Never, for a daemon that does not live long.
+    /// Never, for a short-lived daemon.
     Never,
 }
 
-/// What to do when the address is taken.
+/// What to do if the address is in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhenTaken {
     /// Refuse to start.
     Fail,
-    /// Take any free port of the same address, and say so in the log.
+    /// Use any free port of the same address, and log that.
     AnyFreePort,
 }
 
 /// What SIGTERM and SIGINT do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signals {
-    /// The first one drains the daemon, the second one ends it at once.
+    /// The first one drains the daemon, the second one stops it at once.
     Stop,
-    /// They are left alone, for a daemon that lives inside another program.
+    /// The daemon doesn't handle them, for use inside another program.
     LeaveAlone,
 }

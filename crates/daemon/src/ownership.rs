@@ -1,8 +1,8 @@
-//! One daemon per home: the home's lock file, with a note on which daemon has it.
+//! One daemon per home: the home's lock file, with a record of which daemon holds it.
 //!
-//! The lock is the truth; who holds it is for messages, and for those who wait until it has gone. Nobody else may
-//! take this lock to find out whether it is free, because a daemon that starts in that moment would be refused.
-//! Use [`read_owner`].
+//! The lock is the source of truth; the record is for messages, and for callers that wait for the owner to exit. Never
+//! take this lock to find out whether it is free, because a daemon that starts at that moment would be refused. Use
+//! [`read_owner`].
 
 use std::io;
 use std::path::PathBuf;
@@ -16,17 +16,17 @@ use thiserror::Error;
 use crate::home::Home;
 use crate::times::now_ms;
 
-/// The right to be the daemon of a home. Dropping it gives the right back.
+/// The right to be the daemon of a home. Dropping it releases the lock.
 #[derive(Debug)]
 pub struct Ownership {
     _lock: FileLock,
 }
 
 impl Ownership {
-    /// Takes the lock of `home`, without waiting, and writes down who has it.
+    /// Takes the lock of `home` without waiting, and records the owner.
     ///
     /// # Errors
-    /// [`OwnershipError::Taken`] when another daemon has it; the other variants when the file cannot be used.
+    /// [`OwnershipError::Taken`] if another daemon holds it; the other variants if the file can't be used.
     pub fn take(home: &Home, boot_id: BootId) -> Result<Ownership, OwnershipError> {
         let path = home.daemon_lock();
         let note = Note {
@@ -53,7 +53,7 @@ impl Ownership {
 pub struct Owner {
     /// The process id.
     pub pid: u32,
-    /// The daemon's name for this run.
+    /// The id of the daemon's boot.
     pub boot_id: BootId,
     /// The version of the daemon.
     pub version: String,
@@ -74,27 +74,27 @@ impl Owner {
         })
     }
 
-    /// Whether the record says that the daemon stopped as it should. One that was killed could not say so.
+    /// Whether the record says that the daemon stopped cleanly. One that was killed couldn't record that.
     #[must_use]
     pub fn has_stopped_cleanly(&self) -> bool {
         self.holder.has_ended_cleanly()
     }
 
-    /// Asks the system whether this very process is still there.
+    /// Checks whether this exact process is still running.
     #[must_use]
     pub fn liveness(&self) -> Liveness {
         self.holder.liveness()
     }
 }
 
-/// Reads who holds, or last held, the lock of `home`. `None` when nobody ever did, or when the record is not yet or
-/// only half written.
+/// Reads who holds, or last held, the lock of `home`. `None` if it was never held, or if the record is missing or only
+/// partially written.
 #[must_use]
 pub fn read_owner(home: &Home) -> Option<Owner> {
     Owner::read(read_holder(&home.daemon_lock())?)
 }
 
-/// What a daemon writes beside its process into the lock file.
+/// What a daemon writes into the lock file, besides its process.
 #[derive(Debug, Serialize, Deserialize)]
 struct Note {
     boot_id: String,
@@ -105,18 +105,18 @@ struct Note {
 /// Why this process is not the daemon of its home.
 #[derive(Debug, Error)]
 pub enum OwnershipError {
-    /// Another daemon has the lock.
+    /// Another daemon holds the lock.
     #[error("another daemon is running here: {}", describe(.owner.as_deref()))]
     Taken {
-        /// Who it is, if it has said so yet.
+        /// The owner, if it has recorded itself yet.
         owner: Option<Box<Owner>>,
     },
-    /// The lock file could not be opened, locked or written.
+    /// The lock file couldn't be opened, locked or written.
     #[error("the lock file `{path}` cannot be used", path = .path.display())]
     File {
         /// The lock file.
         path: PathBuf,
-        /// What the system said.
+        /// The error from the system.
         source: io::Error,
     },
 }

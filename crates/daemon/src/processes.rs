@@ -1,4 +1,4 @@
-//! Owned processes, as this daemon opens, shows and ends them.
+//! The processes that this daemon owns: opens, lists and ends them.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -11,10 +11,11 @@ use crate::app::whole_ms;
 use crate::durable::Durable;
 use crate::times;
 
-/// What is still there when the daemon ends has had its chance: everybody who uses it has been answered.
+/// How to stop processes that are left when the daemon ends. Everything that used them has been answered, so they get
+/// little time.
 pub(crate) const AT_THE_END: StopPlan = StopPlan::PROMPT;
 
-/// Takes the processes of this home over. What an earlier daemon left running is killed.
+/// Takes over the processes of this home. Those that an earlier daemon left running are killed.
 pub(crate) async fn open(
     durable: &Durable,
     boot_id: BootId,
@@ -33,11 +34,11 @@ pub(crate) async fn open(
     .await
 }
 
-/// All of them, for the wire. It reads from `/proc`, which other tasks need not wait for.
+/// All processes, for the wire. It reads from `/proc`, so it runs on a blocking thread.
 pub(crate) async fn list(processes: &Processes) -> Vec<protocol::Process> {
     let processes = processes.clone();
     let list = tokio::task::spawn_blocking(move || processes.list()).await;
-    // It fails only when the daemon is ending, and then there are none.
+    // It fails only if the daemon is ending, and then there are no processes.
     list.unwrap_or_default().into_iter().map(to_wire).collect()
 }
 
@@ -50,7 +51,7 @@ pub(crate) fn summary(processes: &Processes) -> protocol::ProcessSummary {
     }
 }
 
-/// A process for the wire: there its start is a text, and its age belongs to the moment at which it is shown.
+/// A process for the wire, with its start time as text and its age as of now.
 pub(crate) fn to_wire(info: ProcessInfo) -> protocol::Process {
     let age = SystemTime::now()
         .duration_since(info.started_at)

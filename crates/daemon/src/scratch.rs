@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 
 use crate::home::Home;
 
-/// The directory. It is removed with everything in it when this is dropped.
+/// The directory. Dropping this removes it and everything in it.
 #[derive(Debug)]
 pub(crate) struct Scratch {
     path: PathBuf,
 }
 
 impl Scratch {
-    /// Makes it anew: what an earlier daemon left in it is removed. Only the owner of the home may call this.
+    /// Creates an empty directory, removing what an earlier daemon left. Only the owner of the home may call this.
     pub(crate) fn make(home: &Home) -> io::Result<Self> {
         let path = home.scratch();
         match fs::remove_dir_all(&path) {
@@ -30,7 +30,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What cannot be removed is removed by the next daemon.
+        // If something can't be removed, the next daemon removes it.
         drop(fs::remove_dir_all(&self.path));
     }
 }

@@ -7,7 +7,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::options::Signals;
 
-/// Waits for signals that end the process. They are caught from the moment that this is made.
+/// Waits for signals that end the process. They are caught from the moment this is created.
 #[derive(Debug)]
 pub(crate) struct SignalWatch {
     watched: Option<Watched>,
@@ -33,7 +33,7 @@ impl SignalWatch {
 
     /// The name of the next signal.
     ///
-    /// *Cancel safety*: may be dropped at any time; a signal that came is seen by the next call.
+    /// *Cancel safety*: may be dropped at any time; the next call returns a signal that has already arrived.
     pub(crate) async fn next(&mut self) -> &'static str {
         let Some(watched) = &mut self.watched else {
             return pending().await;

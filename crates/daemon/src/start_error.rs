@@ -1,4 +1,4 @@
-//! Why a daemon did not start.
+//! Why a daemon couldn't start.
 
 use std::io;
 
@@ -16,46 +16,46 @@ use crate::home::HomeError;
 use crate::ownership::OwnershipError;
 use crate::server::BindError;
 
-/// Why a daemon did not start.
+/// Why a daemon couldn't start.
 #[derive(Debug, Error)]
 pub enum StartError {
-    /// Its directories cannot be used.
+    /// Its directories can't be used.
     #[error(transparent)]
     Home(#[from] HomeError),
-    /// Another daemon is running, or the lock cannot be used.
+    /// Another daemon is running, or the lock can't be used.
     #[error(transparent)]
     Ownership(#[from] OwnershipError),
-    /// It cannot listen.
+    /// It can't listen.
     #[error(transparent)]
     Bind(#[from] BindError),
     /// There is no usable log.
     #[error(transparent)]
     Log(#[from] LogStartError),
-    /// What an earlier daemon has left running cannot be looked after.
+    /// The processes that an earlier daemon left running can't be taken over.
     #[error(transparent)]
     Processes(#[from] OpenProcessesError),
-    /// The jobs of an earlier daemon cannot be taken over.
+    /// The jobs of an earlier daemon can't be taken over.
     #[error(transparent)]
     Jobs(#[from] OpenJobsError),
-    /// The plans of an earlier daemon cannot be taken over.
+    /// The plans of an earlier daemon can't be taken over.
     #[error("the plans of an earlier daemon cannot be taken over")]
     Plans(#[from] PlanError),
-    /// The sessions of an earlier daemon cannot be taken over.
+    /// The sessions of an earlier daemon can't be taken over.
     #[error("the sessions of an earlier daemon cannot be taken over")]
     Sessions(#[from] SessionError),
-    /// What the user has written down cannot be used.
+    /// The user's configuration can't be used.
     #[error(transparent)]
     Configuration(#[from] ConfigurationError),
     /// There is no usable token.
     #[error(transparent)]
     Token(#[from] TokenError),
-    /// The settings of the circuit breakers make no sense.
+    /// The settings of the circuit breakers are invalid.
     #[error("the settings of the circuit breakers make no sense")]
     Breakers(#[from] BreakerSettingsError),
-    /// The directory for files that live as long as a daemon cannot be made anew.
+    /// The scratch directory can't be recreated.
     #[error("the scratch directory cannot be used")]
     Scratch(#[source] io::Error),
-    /// Signals cannot be received.
+    /// Signals can't be received.
     #[error("signals of the process cannot be received")]
     Signals(#[source] io::Error),
 }
@@ -80,7 +80,7 @@ impl StartError {
         }
     }
 
-    /// The home is that of another daemon, which is running.
+    /// Whether another running daemon owns the home.
     #[must_use]
     pub fn is_taken(&self) -> bool {
         matches!(self, Self::Ownership(OwnershipError::Taken { .. }))

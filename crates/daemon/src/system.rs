@@ -1,8 +1,8 @@
-//! Small questions to the machine: how much memory do we use.
+//! Information about this process from the system.
 
 use std::fs;
 
-/// The resident memory of this process, where the system tells it.
+/// The resident memory of this process, if the system reports it.
 pub(crate) fn resident_bytes() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;

@@ -1,4 +1,4 @@
-//! Times as numbers and in writing: RFC 3339 in UTC.
+//! Times as numbers and as text: RFC 3339 in UTC.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -13,7 +13,7 @@ pub(crate) fn unix_ms(time: SystemTime) -> u64 {
     u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Milliseconds since 1970 now.
+/// The current time in milliseconds since 1970.
 pub(crate) fn now_ms() -> u64 {
     unix_ms(SystemTime::now())
 }
@@ -28,18 +28,19 @@ pub(crate) fn rfc3339_ms(unix_ms: i64) -> String {
     format!("{:.3}", timestamp(u64::try_from(unix_ms).unwrap_or_default()))
 }
 
-/// A moment of the log for the wire: the log has milliseconds, which sort and subtract, the wire a text that people read.
+/// A timestamp of the log for the wire: the log stores milliseconds, which sort and subtract; the wire has text that
+/// people can read.
 pub(crate) fn written(moment: UnixMs) -> String {
     rfc3339_ms(i64::try_from(moment.0).unwrap_or(i64::MAX))
 }
 
-/// Times after the year 9999 are its end.
+/// Times after the year 9999 are clamped to its end.
 fn timestamp(unix_ms: u64) -> Timestamp {
     let ms = i64::try_from(unix_ms).unwrap_or(i64::MAX);
     Timestamp::from_millisecond(ms).unwrap_or(Timestamp::MAX)
 }
 
-/// Reads a time as the daemon writes it, `2026-01-31T09:30:00Z` or with milliseconds, as milliseconds since 1970.
+/// Parses a time as the daemon writes it, `2026-01-31T09:30:00Z` or with milliseconds, into milliseconds since 1970.
 pub(crate) fn parse(rfc3339: &str) -> Option<u64> {
     let time = DateTime::strptime("%Y-%m-%dT%H:%M:%S%.fZ", rfc3339).ok()?;
     let time = time.to_zoned(TimeZone::UTC).ok()?.timestamp();
@@ -54,7 +55,7 @@ mod tests {
 
     #[test]
     fn times_are_written_as_the_standard_says() {
-        // What `date -u -d @SECONDS +%FT%TZ` prints.
+        // Expected values are from `date -u -d @SECONDS +%FT%TZ`.
         for (seconds, expected) in [
             (0, "1970-01-01T00:00:00Z"),
             (951_782_399, "2000-02-28T23:59:59Z"),

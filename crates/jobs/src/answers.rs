@@ -1,4 +1,4 @@
-//! What the service is asked with, and what it answers.
+//! Requests to the service, and its answers.
 
 use eventlog::{ChangesEnd, StreamChanges};
 use kernel::{Deadline, Scope};
@@ -8,12 +8,12 @@ use crate::job::Job;
 use crate::output::OutputSummary;
 use eventlog::UnixMs;
 
-/// A job was taken.
+/// An accepted job.
 #[derive(Clone, Debug)]
 pub enum Submitted {
-    /// It is new.
+    /// The job is new.
     New(Job),
-    /// It was submitted before with the same idempotency key.
+    /// A job that was submitted before with the same idempotency key.
     Known(Job),
 }
 
@@ -30,15 +30,15 @@ impl Submitted {
 /// Which jobs to list, newest first.
 #[derive(Clone, Copy, Debug)]
 pub struct ListQuery {
-    /// Only those that are doing this.
+    /// Only jobs in this state.
     pub state: Option<JobState>,
-    /// Only those that are older than this one, to go on where a page ended.
+    /// Only jobs older than this one, to continue after a page.
     pub before: Option<JobId>,
-    /// At most so many.
+    /// The maximum number of jobs.
     pub limit: u32,
 }
 
-/// Who asks for something, and why.
+/// Who requests something, and why.
 #[derive(Clone, Debug)]
 pub struct Requested {
     /// Who.
@@ -47,54 +47,54 @@ pub struct Requested {
     pub why: String,
 }
 
-/// Why a queued job does not run yet.
+/// Why a queued job doesn't run yet.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum WaitingFor {
-    /// For its turn: all places are taken, or it is about to be claimed.
+    /// It waits for a free worker: all of them are busy, or the job is about to be claimed.
     Worker {
-        /// How many run where it will.
+        /// How many jobs run in its pool.
         running: usize,
-        /// How many may run there.
+        /// How many jobs may run in its pool.
         limit: usize,
     },
-    /// For a time.
+    /// It waits for a time.
     Time(UnixMs),
-    /// For other jobs to succeed.
+    /// It waits for other jobs to succeed.
     Jobs(Vec<JobId>),
-    /// For others in its lane.
+    /// It waits for other jobs in its lane.
     Lane,
 }
 
-/// How many jobs there are, as this daemon knows it, and what it has done so far.
+/// The number of jobs, as far as this daemon knows, and what it has done so far.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Counts {
-    /// How many wait, for whatever reason.
+    /// How many jobs are queued, for whatever reason.
     pub queued: u64,
-    /// How many run here that take the place of a worker.
+    /// How many jobs running here occupy a worker.
     pub running: u64,
-    /// How many run here beside those, because somebody works with them.
+    /// How many jobs run here in the foreground pool, because someone is using them.
     pub foreground: u64,
-    /// How many may run here at once.
+    /// How many jobs may run here at once.
     pub max_workers: u64,
-    /// How many were claimed here.
+    /// How many jobs were claimed here.
     pub claimed: u64,
-    /// How many claims were refused because somebody else was first.
+    /// How many claims were refused because another daemon was first.
     pub lost_claims: u64,
-    /// How many ended here, by state.
+    /// How many jobs succeeded here.
     pub succeeded: u64,
-    /// How many were given up here.
+    /// How many jobs failed here for good.
     pub failed: u64,
-    /// How many were cancelled here.
+    /// How many jobs were cancelled here.
     pub cancelled: u64,
     /// How many attempts failed and were queued again.
     pub retried: u64,
-    /// How many lost their worker, or were stopped with it.
+    /// How many attempts lost their worker, or were stopped with it.
     pub interrupted: u64,
-    /// How many late writes of a worker were refused.
+    /// How many late writes by a worker were refused.
     pub fenced: u64,
 }
 
-/// Tells of changes of any job or its output. Several changes may be told as one.
+/// Signals changes of any job or its output. Several changes may be reported as one.
 #[derive(Debug)]
 pub struct JobChanges {
     pub(crate) jobs: StreamChanges,
@@ -102,9 +102,9 @@ pub struct JobChanges {
 }
 
 impl JobChanges {
-    /// Waits until something has changed since it was last told.
+    /// Waits until something has changed since the last call.
     ///
-    /// *Cancel safety*: dropped half-way, nothing is missed.
+    /// *Cancel safety*: if the future is dropped, nothing is missed.
     ///
     /// # Errors
     /// If nothing changes before the deadline, or the scope is cancelled.
@@ -117,11 +117,11 @@ impl JobChanges {
     }
 }
 
-/// What is known of a job now, beside what is written in it.
+/// What is known about a job right now, besides what is stored in it.
 #[derive(Clone, Debug)]
 pub struct SeenNow {
     /// Its output so far.
     pub output: OutputSummary,
-    /// Why it does not run yet, if it is queued here.
+    /// Why it doesn't run yet, if it is queued here.
     pub waiting: Option<WaitingFor>,
 }

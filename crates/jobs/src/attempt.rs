@@ -30,7 +30,7 @@ pub(crate) struct StopHandle {
     token: CancellationToken,
     /// Cancelled only when the worker has lost its lease. Until then output is written, even after a stop.
     lost: CancellationToken,
-    /// Why; the first reason counts. It is set before the token is cancelled.
+    /// The reason; the first one counts. It is set before the token is cancelled.
     why: Arc<OnceLock<StopReason>>,
 }
 
@@ -102,7 +102,7 @@ pub(crate) struct Payload {
 const READ_AGAIN: Duration = Duration::from_millis(100);
 
 impl Payload {
-    /// Reads the payload, and retries while the log can't be reached, as long as it is needed.
+    /// Reads the payload, and retries while the log can't be reached and the payload is still needed.
     async fn read_through(
         log: &Log,
         job: JobId,
@@ -153,7 +153,7 @@ impl Attempt {
         });
         let (job, number, pool, stop) = (self.job, self.number, self.pool, self.stop.clone());
         let outcome = self.work(log, wall.clock(), output.clone()).await;
-        // The outcome is reported in any case; the log decides whether this worker may still store it.
+        // The outcome is always reported; the log decides whether this worker may still store it.
         let output = match output.finish().await {
             Ok(summary) => OutputEnd {
                 bytes: summary.bytes,
@@ -173,7 +173,7 @@ impl Attempt {
             (AttemptVerdict::Failed, _) => Some(End::Failed),
             (AttemptVerdict::FailedPermanently, _) => Some(End::FailedPermanently),
             (AttemptVerdict::Stopped, Some(StopReason::Cause(cause))) => Some(End::Stopped(cause)),
-            // The handler reports a stop that nobody asked for. So it gave up by itself.
+            // The handler reports a stop that no one requested, so it gave up on its own.
             (AttemptVerdict::Stopped, None) => Some(End::Failed),
         };
         let finished = Finished {
@@ -185,11 +185,11 @@ impl Attempt {
             result: history::bounded_result(outcome.result),
             output,
         };
-        // Only fails when the service is gone, and then nobody is left to store it.
+        // Only fails when the service is gone, and then there is no one left to store it.
         drop(report.send(Message::Finished(Box::new(finished))).await);
     }
 
-    /// Runs the handler, and stops it when its time is over.
+    /// Runs the handler, and stops it when its time is up.
     async fn work(self, log: Log, clock: &Arc<dyn Clock>, output: Output) -> AttemptOutcome {
         let payload = match self.payload {
             Some(payload) => Ok(Some(payload)),

@@ -13,14 +13,14 @@ use crate::{history, output};
 /// How many heads are read at a time.
 const PAGE: u32 = 256;
 
-/// Which of the jobs that have ended to collect.
+/// Which ended jobs to collect.
 #[derive(Clone, Copy, Debug)]
 pub struct GcPolicy {
-    /// Those that ended longer ago than this.
+    /// Collect jobs that ended longer ago than this.
     pub older_than: Duration,
-    /// Also the oldest ones, as long as the jobs that are kept have more output than this in total.
+    /// Also collect the oldest jobs while the remaining ones have more output than this in total.
     pub output_budget_bytes: Option<u64>,
-    /// But never the newest so many.
+    /// Always keep this many of the newest jobs.
     pub keep_newest: u64,
 }
 
@@ -86,8 +86,8 @@ async fn named(log: &Log) -> Result<BTreeSet<JobId>, LogError> {
         .collect())
 }
 
-/// Removes a job. `None` if somebody else has removed or changed it, or if its output can't be read; such a job
-/// stays until somebody drops it by hand.
+/// Removes a job. `None` if another daemon has removed or changed it, or if its output can't be read; such a
+/// job stays until a user drops it by hand.
 async fn forget(log: &Log, job: &Job) -> Result<Option<u64>, LogError> {
     assert!(
         job.record.state.is_terminal(),

@@ -107,7 +107,7 @@ pub enum ChangeError {
         /// Its current state.
         job: Box<Job>,
     },
-    /// The payload of the job is gone.
+    /// The payload of the job no longer exists.
     #[error("what the job {id} was submitted with is no longer there")]
     Forgotten {
         /// The job.

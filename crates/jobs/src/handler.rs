@@ -10,12 +10,12 @@ use serde_json::Value;
 
 use crate::output::Output;
 
-/// Does the work of jobs of one name.
+/// Does the work of all jobs with one handler name.
 #[async_trait]
 pub trait Handler: Send + Sync + std::fmt::Debug {
-    /// Does the work. When this returns, nothing of it may be running anymore: a client that is told that a job
-    /// was cancelled relies on that. It must end soon after `work.scope` is cancelled, and then returns
-    /// [`AttemptVerdict::Stopped`]; if the work was done before it noticed, it returns how that went.
+    /// Does the work. When this returns, nothing of it may still be running: clients rely on that when a job is
+    /// reported as cancelled. It must end soon after `work.scope` is cancelled, and then return
+    /// [`AttemptVerdict::Stopped`]; if the work was done before it noticed, it returns the actual outcome.
     async fn run(&self, work: Work) -> AttemptOutcome;
 }
 
@@ -48,7 +48,7 @@ pub struct Work {
 pub struct AttemptOutcome {
     /// How it went.
     pub verdict: AttemptVerdict,
-    /// A summary in one line, for users.
+    /// A one-line summary, for users.
     pub text: String,
     /// The details for programs; at most [`RESULT_LIMIT_BYTES`](crate::RESULT_LIMIT_BYTES).
     pub result: Value,

@@ -1,7 +1,7 @@
-//! How jobs stand in the log: the names of their streams, their heads, and their events.
+//! How jobs are stored in the log: the names of their streams, their heads, and their events.
 //!
-//! Bodies are JSON. Readers are lenient: fields that they do not know are passed over, and so are events. What was
-//! written by a newer daemon is still a job.
+//! Bodies are JSON. Readers are lenient: they ignore unknown fields and unknown events, so a job written by a
+//! newer daemon is still readable.
 
 use std::sync::Arc;
 
@@ -17,25 +17,22 @@ use crate::{
 };
 use eventlog::UnixMs;
 
-/// The kind of the heads of their outputs.
 pub(crate) const OUTPUT_KIND: &str = "job-output";
-/// The kind of the heads of idempotency keys.
 pub(crate) const KEY_KIND: &str = "job-key";
-/// The kind of the heads of lanes.
 pub(crate) const LANE_KIND: &str = "job-lane";
 
-/// The longest name of a lane that stands in the name of its stream; of a longer one it is the hash. It leaves room for
-/// the rest of [`NAME_LIMIT_BYTES`](eventlog::NAME_LIMIT_BYTES).
+/// The longest lane name that appears in the name of its stream; a longer one is replaced by its hash. It leaves room
+/// for the rest of [`NAME_LIMIT_BYTES`](eventlog::NAME_LIMIT_BYTES).
 const PLAIN_LANE_BYTES: usize = 200;
-/// How deep a result may be. The reader of JSON gives up at 128, and a result stands a few levels below the top.
+/// How deeply a result may be nested. The JSON parser gives up at 128, and a result is a few levels below the top.
 pub(crate) const RESULT_LIMIT_LEVELS: usize = 64;
 
-/// A moment in the life of a job.
+/// An event in the life of a job.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Moment {
-    /// The place of its event.
+    /// The position of its event.
     pub sequence: Sequence,
-    /// When it was.
+    /// When it happened.
     pub at: UnixMs,
     /// What happened.
     pub happening: Happening,
@@ -47,26 +44,26 @@ pub struct Moment {
 pub enum Happening {
     /// It was submitted.
     Submitted {
-        /// By whom.
+        /// Who submitted it.
         by: String,
     },
     /// A worker claimed it.
     Claimed {
-        /// Which attempt it is.
+        /// The number of the attempt.
         attempt: u32,
         /// The home of the worker.
         home: Arc<str>,
     },
-    /// A claim was given back before anything was done.
+    /// A claim was released before any work was done.
     Released {
-        /// Which attempt it would have been.
+        /// The number that the attempt would have had.
         attempt: u32,
     },
-    /// Somebody wants it to be cancelled.
+    /// A cancellation was requested.
     CancelRequested {
-        /// Who.
+        /// Who requested it.
         by: String,
-        /// Why.
+        /// The reason.
         #[serde(default)]
         why: String,
     },
@@ -76,31 +73,31 @@ pub enum Happening {
         ending: Ending,
         /// Why it counts as failed.
         reason: FailReason,
-        /// When the next one may start.
+        /// When the next attempt may start.
         not_before: UnixMs,
     },
     /// Its worker died or was stopped.
     Interrupted {
-        /// Which attempt.
+        /// The number of the attempt.
         attempt: u32,
-        /// What is known of it.
+        /// What is known about it.
         #[serde(default)]
         text: String,
     },
-    /// It was done.
+    /// It succeeded.
     Succeeded {
         /// How the last attempt ended.
         ending: Ending,
     },
-    /// It was given up.
+    /// It failed for good.
     Failed {
-        /// Why.
+        /// The reason.
         reason: FailReason,
         /// How the last attempt ended, if there was one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ending: Option<Ending>,
     },
-    /// It was cancelled, and nothing of it runs.
+    /// It was cancelled, and nothing of it is running.
     Cancelled {
         /// How the last attempt ended, if there was one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -109,7 +106,7 @@ pub enum Happening {
 }
 
 impl Happening {
-    /// The word for it, which is the kind of its event.
+    /// Its name, which is the kind of its event.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -132,7 +129,7 @@ const SUCCEEDED: &str = "succeeded";
 const FAILED: &str = "failed";
 const CANCELLED: &str = "cancelled";
 
-/// Whether an event of this kind says that a worker has the job now.
+/// Whether an event of this kind means that a worker now has the job.
 pub(crate) fn is_claim(kind: &str) -> bool {
     kind == CLAIMED
 }
@@ -149,8 +146,8 @@ pub(crate) struct Submission {
     pub(crate) blobs: Vec<BlobId>,
 }
 
-/// The body of `submitted`. A payload that is JSON stands in it as it is, so that people can read it; any other one is
-/// Base64. A string would not do: there are bytes that take six times their size in one.
+/// The body of `submitted`. A JSON payload is embedded directly, so that people can read it; any other payload is
+/// encoded as Base64. A string wouldn't do: some bytes take up six times their size in one.
 #[derive(Debug, Serialize, Deserialize)]
 struct SubmittedBody<'a> {
     event: &'a str,
@@ -159,15 +156,15 @@ struct SubmittedBody<'a> {
     payload: Option<&'a RawValue>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     payload_base64: Option<String>,
-    /// The log keeps them, but does not say of an event which they are.
+    /// The log keeps the blobs, but doesn't record which event they belong to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     blobs: Vec<String>,
 }
 
 /// The first event of a job.
 pub(crate) fn submitted_event(by: &str, payload: &[u8], blobs: Vec<BlobId>) -> Result<NewEvent, CommitError> {
-    // White space around a raw value is not a part of it, and `null` would be read as nothing at all; both must come
-    // back all the same.
+    // Whitespace around a raw value isn't part of it, and `null` would be read as `None`, but both must
+    // survive the round trip.
     let raw = serde_json::from_slice::<&RawValue>(payload)
         .ok()
         .filter(|raw| raw.get().len() == payload.len() && raw.get() != "null");
@@ -182,7 +179,7 @@ pub(crate) fn submitted_event(by: &str, payload: &[u8], blobs: Vec<BlobId>) -> R
     Ok(NewEvent { blobs, ..event })
 }
 
-/// What a job was submitted with; `None` if the event is another one, or cannot be understood.
+/// What a job was submitted with; `None` if this is a different event, or can't be parsed.
 pub(crate) fn submission_of(event: &Event) -> Option<Submission> {
     let body = submitted_body(event)?;
     let payload = match (body.payload, body.payload_base64) {
@@ -199,16 +196,16 @@ pub(crate) fn submission_of(event: &Event) -> Option<Submission> {
 }
 
 impl EntityEvent for Happening {
-    /// A submission has more to say; it is encoded by [`submitted_event`].
+    /// A submission contains more than this; [`submitted_event`] encodes it.
     fn encode(&self) -> Result<NewEvent, CommitError> {
         NewEvent::json(self.name(), self)
     }
 }
 
-/// What an event says; `None` if it is of a kind that this daemon does not know.
+/// Decodes an event; `None` if this daemon doesn't know its kind.
 pub(crate) fn moment(event: &Event) -> Option<Moment> {
     let happening = if &*event.kind == SUBMITTED {
-        // The payload is passed over here, however deep it is.
+        // The payload is skipped here, however deep it is.
         Happening::Submitted {
             by: submitted_body(event)?.by,
         }
@@ -233,7 +230,7 @@ fn submitted_body(event: &Event) -> Option<SubmittedBody<'_>> {
     serde_json::from_slice(&event.body).ok()
 }
 
-/// Why a head of ours cannot be read; nothing if it can be, or is not ours.
+/// Why a head of this crate can't be read; `None` if it can, or belongs to another crate.
 #[must_use]
 pub fn unreadable_head(stream: &StreamId, head: &Head) -> Option<serde_json::Error> {
     match &*head.kind {
@@ -244,7 +241,7 @@ pub fn unreadable_head(stream: &StreamId, head: &Head) -> Option<serde_json::Err
     }
 }
 
-/// A result that fits into a head, and can be read back from it: the one that is given, or a note that it was left out.
+/// A result that fits into a head and can be read back: the given one, or a note that it was left out.
 pub(crate) fn bounded_result(result: Value) -> Value {
     if !is_deeper(&result, RESULT_LIMIT_LEVELS) && result.to_string().len() <= RESULT_LIMIT_BYTES {
         return result;
@@ -267,17 +264,16 @@ pub(crate) fn job_stream(id: JobId) -> StreamId {
     stream(&format!("{}/{id}", Record::KIND))
 }
 
-/// The stream of a job's output.
 pub(crate) fn output_stream(id: JobId) -> StreamId {
     stream(&format!("{OUTPUT_KIND}/{id}"))
 }
 
-/// The stream of an idempotency key. Keys are free text, so it is the hash that stands in the name.
+/// The stream of an idempotency key. Keys are free text, so the name contains their hash.
 pub(crate) fn key_stream(key: &str) -> StreamId {
     stream(&format!("{KEY_KIND}/{}", blake3::hash(key.as_bytes())))
 }
 
-/// The stream of a lane: by its name if that can be a part of one, else by its hash.
+/// The stream of a lane: named after the lane if its name is suitable, otherwise after its hash.
 pub(crate) fn lane_stream(name: &str) -> StreamId {
     if name.len() <= PLAIN_LANE_BYTES && !name.chars().any(char::is_control) {
         stream(&format!("{LANE_KIND}/{name}"))

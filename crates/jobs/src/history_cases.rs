@@ -1,4 +1,4 @@
-//! What is written of a job is read back as it was, by this daemon and by an older one.
+//! Stored jobs are read back unchanged, by this daemon and by an older one.
 
 use std::sync::Arc;
 
@@ -125,7 +125,7 @@ fn events_of_a_newer_daemon_are_read_as_far_as_they_are_known() {
         ("paused", r#"{"event":"paused"}"#, None),
         ("released", "{", None),
         ("released", r#"{"event":"released"}"#, None),
-        // The kind counts, and the body does not say anything else.
+        // The kind decides, and the body must agree with it.
         ("claimed", released, None),
         ("submitted", released, None),
     ];

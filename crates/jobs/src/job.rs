@@ -1,4 +1,4 @@
-//! What a job is: what was asked for, and what has become of it.
+//! A job: its parameters, and its state.
 
 use std::{num::NonZeroU16, sync::Arc, time::Duration};
 
@@ -9,28 +9,28 @@ use serde_json::Value;
 
 use crate::history::Happening;
 
-/// A job to be submitted. [`NewJob::new`] has the usual choices.
+/// A job to submit. [`NewJob::new`] fills in the defaults.
 #[derive(Clone, Debug)]
 pub struct NewJob {
-    /// Its id, if it is taken.
+    /// The id it gets if it is accepted.
     pub id: JobId,
-    /// What is asked for, as it stands in every list.
+    /// Its parameters, which are part of every list.
     pub facts: Facts,
-    /// The work itself, in the words of its handler; at most [`PAYLOAD_LIMIT_BYTES`](crate::PAYLOAD_LIMIT_BYTES).
+    /// The work itself, in the handler's own format; at most [`PAYLOAD_LIMIT_BYTES`](crate::PAYLOAD_LIMIT_BYTES).
     pub payload: Vec<u8>,
     /// Blobs that the payload refers to. They are kept as long as the job is.
     pub blobs: Vec<BlobId>,
     /// How long to wait before the first attempt.
     pub delay: Duration,
-    /// What another submission with the same idempotency key must have in common with this one to be the same; the
-    /// payload if nothing is given.
+    /// What another submission with the same idempotency key must have in common with this one to count as the
+    /// same; by default the payload.
     pub essence: Option<Vec<u8>>,
-    /// A job that is submitted with this one, in one commit, and starts when this one has ended, however it did.
+    /// A job that is submitted with this one, in one commit, and starts when this one has ended, in whatever way.
     pub then: Option<Box<NewJob>>,
 }
 
 impl NewJob {
-    /// A job for a handler, with the usual choices.
+    /// Creates a job for a handler, with the defaults.
     #[must_use]
     pub fn new(handler: &str, title: &str, payload: Vec<u8>, submitted_by: &str) -> Self {
         Self {
@@ -63,32 +63,32 @@ impl NewJob {
     }
 }
 
-/// What was asked for. It never changes.
+/// The parameters of a job. They never change.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct Facts {
-    /// Who does the work.
+    /// The handler that does the work.
     pub handler: Arc<str>,
-    /// What it is, in one line, for people.
+    /// A one-line description, for users.
     pub title: String,
-    /// Which of several goes first.
+    /// Its priority among queued jobs.
     #[serde(default, skip_serializing_if = "is_default")]
     pub priority: Priority,
-    /// With which others it shares a limit.
+    /// The lane, which limits how many such jobs run at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lane: Option<Lane>,
-    /// Jobs that must have ended before it starts, and how.
+    /// Jobs that must end before it starts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<JobId>,
-    /// How those must have ended.
+    /// How those jobs must end.
     #[serde(default, skip_serializing_if = "is_default")]
     pub waits_until: WaitsUntil,
-    /// When it must have ended, attempts and pauses included.
+    /// When it must have ended, including attempts and pauses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<UnixMs>,
     /// How long one attempt may take.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_limit_ms: Option<u64>,
-    /// What happens after an attempt that failed.
+    /// What happens after a failed attempt.
     #[serde(default, skip_serializing_if = "is_default")]
     pub retry: RetryPolicy,
     /// What happens when its worker dies.
@@ -96,12 +96,12 @@ pub struct Facts {
     /// A second submission with the same key is the same job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
-    /// The job that this one does again.
+    /// The job that this one retries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_of: Option<JobId>,
     /// How much of its output is kept.
     pub output_limit_bytes: u64,
-    /// The home whose daemon must do it; nothing if any may.
+    /// The home of the daemon that must run it; `None` if any may.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub home: Option<Arc<str>>,
     /// Which limit it counts against while it runs.
@@ -115,7 +115,7 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Whether it only deals with the end of another job. Such a job is not listed: it belongs to the other one.
+    /// Whether it only handles the end of another job. Such a job isn't listed: it belongs to the other one.
     #[must_use]
     pub fn is_follower(&self) -> bool {
         self.waits_until == WaitsUntil::End
@@ -126,35 +126,35 @@ impl Facts {
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pool {
-    /// The number of workers, which is small: this is work that waits its turn.
+    /// The number of workers, which is small: this is work that can wait.
     #[default]
     Workers,
-    /// [`FOREGROUND_LIMIT`](crate::FOREGROUND_LIMIT): agents, terminals, and commands that somebody watches. They stay as
-    /// long as somebody works with them and submit jobs of their own, so they must not hold the workers that those need.
+    /// [`FOREGROUND_LIMIT`](crate::FOREGROUND_LIMIT): agents, terminals, and commands that a user watches. They run as
+    /// long as someone uses them and submit their own jobs, so they must not hold the workers that those jobs need.
     Foreground,
 }
 
-/// How the jobs must have ended that a job waits for.
+/// How the jobs that a job waits for must end.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitsUntil {
-    /// They succeeded. If one does not, the job is given up.
+    /// They succeeded. If one doesn't, the job fails.
     #[default]
     Success,
     /// They ended in any way.
     End,
 }
 
-/// Which of several jobs goes first: -10 is last, 0 is usual, 10 is first. Waiting counts too: each step is worth
-/// [`AGEING_MS`](crate::AGEING_MS) of it, so nothing waits for ever.
+/// The priority of a job: -10 is lowest, 0 is the default, 10 is highest. Waiting counts too: each step is worth
+/// [`AGEING_MS`](crate::AGEING_MS) of it, so nothing waits forever.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Priority(i8);
 
 impl Priority {
-    /// The last.
+    /// The lowest priority.
     pub const LOWEST: Self = Self(-10);
-    /// The first.
+    /// The highest priority.
     pub const HIGHEST: Self = Self(10);
 
     /// A priority from -10 to 10; `None` for anything else.
@@ -173,24 +173,24 @@ impl Priority {
     }
 }
 
-/// Jobs of one lane run at most so many at once, over all daemons that share the log.
+/// Limits how many jobs with the same lane run at once, across all daemons that share the log.
 ///
-/// [`protocol::JobLane`] is a lane as somebody asks for it. This one has been checked, so no lane stands still forever, and
-/// its name is shared by the record and the queue.
+/// [`protocol::JobLane`] is a lane as a client requests it. This one has been validated, so no lane is blocked forever,
+/// and its name is shared by the record and the queue.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct Lane {
-    /// The name that they share, for example `cargo:/home/me/project`.
+    /// The shared name, for example `cargo:/home/me/project`.
     pub name: Arc<str>,
     /// A job starts while fewer than this run in its lane.
     pub limit: NonZeroU16,
 }
 
-/// What happens after an attempt that failed.
+/// What happens after a failed attempt.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct RetryPolicy {
-    /// How many more attempts there are after the first.
+    /// How many retries there are after the first attempt.
     pub max_retries: u16,
-    /// The pause before the first of them. It doubles each time, and a part of it is left to chance.
+    /// The pause before the first retry. It doubles each time, and part of it is random.
     pub first_pause_ms: u64,
     /// The longest pause.
     pub longest_pause_ms: u64,
@@ -212,7 +212,7 @@ pub type Job = Entity<Record>;
 /// The head of a job's stream.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// What was asked for.
+    /// Its parameters.
     pub facts: Facts,
     /// When it was submitted.
     pub submitted_at: UnixMs,
@@ -222,10 +222,10 @@ pub struct Record {
     pub failures: u32,
     /// How many of them lost their worker.
     pub interruptions: u32,
-    /// Who wants it to be cancelled, once somebody does. It stays, also if the wish came too late.
+    /// The request to cancel it, if any. It stays even if it came too late.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancel: Option<CancelRequest>,
-    /// What it is doing.
+    /// Its state.
     pub state: State,
 }
 
@@ -239,51 +239,51 @@ impl EntityRecord for Record {
     }
 }
 
-/// A wish that a job be cancelled. On the wire, its time is a text.
+/// A request to cancel a job. On the wire, its time is a string.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct CancelRequest {
-    /// Who.
+    /// Who made it.
     pub by: String,
-    /// Why, in their words; may be empty.
+    /// The reason; may be empty.
     pub why: String,
-    /// When.
+    /// When it was made.
     pub at: UnixMs,
 }
 
-/// What a job is doing.
+/// The state of a job.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum State {
-    /// It waits for its turn.
+    /// It is waiting to run.
     Queued {
-        /// Since when, which counts for its turn.
+        /// Since when; decides its position in the queue.
         since: UnixMs,
-        /// Not to be started before.
+        /// It must not start before this time.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         not_before: Option<UnixMs>,
-        /// How the attempt before ended, if there was one.
+        /// How the previous attempt ended, if there was one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         last: Option<Ending>,
     },
-    /// A worker has it.
+    /// A worker is running it.
     Running {
-        /// Whose it is.
+        /// The current attempt.
         attempt: Attempt,
     },
-    /// It was done.
+    /// It succeeded.
     Succeeded {
         /// How the last attempt ended.
         ending: Ending,
     },
-    /// It was given up; this is the dead letter.
+    /// It failed for good; this is the dead letter.
     Failed {
-        /// Why.
+        /// The reason.
         reason: FailReason,
         /// How the last attempt ended, if there was one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ending: Option<Ending>,
     },
-    /// Somebody wanted it to be cancelled, and it was. Nothing of it runs any more.
+    /// It was cancelled on request. Nothing of it is running anymore.
     Cancelled {
         /// How the last attempt ended, if there was one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -292,7 +292,7 @@ pub enum State {
 }
 
 impl State {
-    /// The word for it, by which jobs are listed.
+    /// The name of the state, by which jobs are listed.
     #[must_use]
     pub fn name(&self) -> JobState {
         match self {
@@ -304,17 +304,17 @@ impl State {
         }
     }
 
-    /// Whether it is over for good.
+    /// Whether the state is final.
     #[must_use]
     pub fn is_terminal(&self) -> bool {
         self.name().is_terminal()
     }
 }
 
-/// One claim of a job: who has it, and which claim it is.
+/// One claim of a job: its worker and its number.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct Attempt {
-    /// The how-manieth claim of the job it is. No two have the same number.
+    /// The number of the claim, counted per job. No two claims have the same number.
     pub number: u32,
     /// The worker that made it.
     pub worker: Worker,
@@ -322,12 +322,12 @@ pub struct Attempt {
     pub claimed_at: UnixMs,
 }
 
-/// A worker: one life of a daemon, as long as it holds its lease.
+/// A worker: one boot of a daemon, for as long as it holds its lease.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize, Deserialize)]
 pub struct Worker {
-    /// The key of the lease that says that it lives.
+    /// The key of the lease that proves that it is alive.
     pub lease_key: Arc<str>,
-    /// The token of that lease. A daemon that lost its lease and took it again is another worker.
+    /// The token of that lease. A daemon that lost its lease and took it again is a different worker.
     pub lease_token: u64,
     /// The home of the daemon. A home has one daemon at a time.
     pub home: Arc<str>,
@@ -336,40 +336,40 @@ pub struct Worker {
 /// How an attempt ended.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct Ending {
-    /// Which attempt.
+    /// The number of the attempt.
     pub attempt: u32,
-    /// The home whose daemon ran it. Nothing if it was never started; earlier versions did not say.
+    /// The home of the daemon that ran it. `None` if it never started, or in records of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub home: Option<Arc<str>>,
     /// When it was claimed.
     pub started_at: UnixMs,
     /// When it ended.
     pub ended_at: UnixMs,
-    /// What is to be said of it, in one line; empty if it succeeded and there is nothing to say.
+    /// A one-line summary; may be empty if it succeeded.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub text: String,
-    /// What the handler has to say, for programs.
+    /// The handler's result, for programs.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub result: Value,
-    /// What became of its output.
+    /// What happened to its output.
     #[serde(default, skip_serializing_if = "is_default")]
     pub output: OutputEnd,
 }
 
-/// What became of the output of an attempt.
+/// What happened to the output of an attempt.
 #[derive(Clone, Debug, Default, Eq, PartialEq, Serialize, Deserialize)]
 pub struct OutputEnd {
-    /// How much the job has written, over all attempts, as the log acknowledged it. If there is less in the log, it could not
-    /// bring the rest to disk after all.
+    /// How much the job has written, over all attempts, as acknowledged by the log. If the log has less, it failed to
+    /// write the rest to disk after all.
     #[serde(default, skip_serializing_if = "is_default")]
     pub bytes: u64,
-    /// Why some of it was not kept; nothing if all of it was.
+    /// Why some of it wasn't kept; `None` if all of it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost: Option<String>,
 }
 
 impl Ending {
-    /// Why some of what the attempt said cannot be read any more, given what there is of it; nothing if all of it is there.
+    /// Why some of the attempt's output can no longer be read, given what was kept; `None` if all of it can.
     #[must_use]
     pub fn lost_output(&self, kept: &crate::OutputSummary) -> Option<&str> {
         let is_short = kept.bytes < self.output.bytes;
@@ -378,26 +378,26 @@ impl Ending {
     }
 }
 
-/// Why a job was given up.
+/// Why a job failed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailReason {
-    /// The last attempt failed, and there was no other one left.
+    /// The last attempt failed, and no retries were left.
     AttemptFailed,
-    /// The last attempt took too long, and there was no other one left.
+    /// The last attempt took too long, and no retries were left.
     TimedOut,
-    /// The job as a whole was not done in time.
+    /// The job as a whole wasn't done in time.
     DeadlinePassed,
-    /// Its worker died, and it is not to be repeated, or that has happened too often.
+    /// Its worker died, and the job isn't repeatable, or that has happened too often.
     Interrupted,
-    /// A job that it waited for did not succeed.
+    /// A job that it waited for didn't succeed.
     DependencyFailed,
     /// No handler of that name is registered.
     NoHandler,
 }
 
 impl FailReason {
-    /// The word.
+    /// The name of the reason.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

@@ -22,7 +22,7 @@ pub(crate) enum Message {
     },
     /// Queued jobs that a scan of the log has found.
     QueuedFound(Vec<Job>),
-    /// A running job whose worker is dead.
+    /// A running job with a dead worker.
     WorkerDead {
         job: Box<Job>,
         text: String,
@@ -42,7 +42,7 @@ pub(crate) enum Message {
     /// A job was cancelled, or a cancellation was requested.
     Cancelled(Box<Job>),
     Finished(Box<Finished>),
-    /// The state of a job that others wait for; `None` if it is gone.
+    /// The state of a job that others wait for; `None` if it no longer exists.
     DependencyState {
         id: JobId,
         state: Option<JobState>,
@@ -68,9 +68,9 @@ pub(crate) enum Message {
     Close,
     /// Stop the attempts that still run.
     Interrupt,
-    /// Exit: nothing is left to do, and nobody will send more.
+    /// Exit: nothing is left to do, and no more messages will follow.
     End,
-    /// Answer when nothing runs and everything is written.
+    /// Reply when nothing is running and everything is written.
     Idle {
         answer: oneshot::Sender<()>,
     },

@@ -1,6 +1,6 @@
 //! Recovery at start: makes the jobs in the log match reality.
 //!
-//! A job in state running whose worker is dead is interrupted before any request is served. Which workers are
+//! A job in state running with a dead worker is interrupted before any request is served. Which workers are
 //! dead is a fact, not a guess: without sharing, all others; with sharing, those with this home, because a home
 //! has one daemon at a time. The workers of other homes are left to `remote_watch`, which checks their leases.
 
@@ -20,7 +20,7 @@ use crate::{
 #[derive(Debug, Default)]
 pub(crate) struct JobScan {
     pub(crate) queued: Vec<Job>,
-    /// Running jobs whose worker is dead.
+    /// Running jobs with a dead worker.
     pub(crate) dead: Vec<Job>,
     pub(crate) lanes: Vec<(Arc<str>, Lane)>,
 }
@@ -28,7 +28,8 @@ pub(crate) struct JobScan {
 /// Reads the jobs and lanes.
 pub(crate) async fn recover(log: &Log, sharing: Sharing, home: &str) -> Result<JobScan, LogError> {
     let mut found = JobScan::default();
-    // A job that starts to run in the meantime belongs to another home; this one serves nobody yet.
+    // A job that starts to run in the meantime belongs to another home; this daemon isn't serving requests
+    // yet.
     let (running, queued, lanes) = tokio::try_join!(
         Job::all(log, Some(JobState::Running.as_str())),
         Job::all(log, Some(JobState::Queued.as_str())),

@@ -35,7 +35,7 @@ const SCAN_PAUSE: Duration = Duration::from_millis(250);
 const PAUSE_PER_SCAN: u32 = 4;
 /// How often to scan without a hint.
 const SCAN_EVERY: Duration = Duration::from_secs(5);
-/// Every so many scans read all queued jobs, not only the newest: a job that was queued again is old.
+/// Once in this many scans, read all queued jobs, not only the newest: a job that was queued again is old.
 const FULL_SCAN_EVERY: u64 = 6;
 /// How long the lease of a dead worker is held while its jobs are interrupted.
 const TAKEOVER_LEASE: Duration = Duration::from_secs(10);
@@ -233,10 +233,10 @@ impl RemoteWatcher {
         Ok(())
     }
 
-    /// Removes jobs from a lane that don't run.
+    /// Removes jobs that aren't running from a lane.
     ///
     /// A job that ends leaves its lane in the same commit. So there are none, unless a damaged job was dropped,
-    /// and then nobody else would ever free the lane.
+    /// and then nothing else would ever free the lane.
     async fn without_stale_jobs(&self, name: &Arc<str>, lane: Lane) -> Result<Lane, LogError> {
         let mut running = lane.running.clone();
         for id in &lane.running {

@@ -1,4 +1,4 @@
-//! The service as its users see it.
+//! The public interface of the service.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -70,7 +70,7 @@ pub struct JobsOptions {
 pub enum Sharing {
     /// No other daemon: a running job that isn't ours has lost its worker.
     Alone,
-    /// Others use it too: their jobs are theirs until their lease expires.
+    /// Others use it too: their jobs belong to them until their lease expires.
     WithOthers,
 }
 
@@ -187,7 +187,7 @@ impl Jobs {
         taken.unwrap_or(Err(SubmitError::Draining))
     }
 
-    /// Writes a job to disk and tells the dispatcher, which wouldn't learn of it otherwise.
+    /// Writes a job to disk and informs the dispatcher, which wouldn't learn of it otherwise.
     async fn take(&self, new: NewJob) -> Result<Submitted, SubmitError> {
         let shared = &self.shared;
         let taken = submit::submit(&shared.log, new, shared.wall.now()).await?;
@@ -203,9 +203,9 @@ impl Jobs {
         Ok(taken.submitted)
     }
 
-    /// A job that belongs to something else and starts when that has ended: the write that submits it, to be part of the
-    /// commit that ends it. [`Jobs::start_submitted`] starts it after that commit; otherwise the next daemon does. Like
-    /// every follower, it is not listed.
+    /// The write that submits a job which belongs to something else and starts when that has ended. It must be part of
+    /// the commit that ends it. [`Jobs::start_submitted`] starts the job after that commit; otherwise the next daemon
+    /// does. Like every follower, it isn't listed.
     ///
     /// # Errors
     /// The job isn't valid.
@@ -213,8 +213,8 @@ impl Jobs {
         submit::submission(new, self.shared.wall.now())
     }
 
-    /// Starts a job that somebody else's commit submitted. If that commit wasn't made, or the job has started already,
-    /// nothing happens.
+    /// Starts a job that another caller's commit submitted. If that commit wasn't made, or the job has already
+    /// started, nothing happens.
     ///
     /// *Cancel safety*: it can be called again.
     ///
@@ -229,7 +229,7 @@ impl Jobs {
         Ok(())
     }
 
-    /// The job with this id, if there is one.
+    /// The job with this id, if it exists.
     ///
     /// *Cancel safety*: it only reads.
     ///
@@ -275,7 +275,7 @@ impl Jobs {
         output::summary(&self.shared.log, id).await
     }
 
-    /// What the job was submitted with.
+    /// The payload that the job was submitted with.
     ///
     /// # Errors
     /// If the log can't be read.
@@ -289,7 +289,7 @@ impl Jobs {
         self.all_waiting_for(vec![id]).await.pop().flatten()
     }
 
-    /// The same for several jobs, in order; empty if the service has ended.
+    /// Like [`waiting_for`](Self::waiting_for), for several jobs in order; empty if the service has ended.
     async fn all_waiting_for(&self, ids: Vec<JobId>) -> Vec<Option<WaitingFor>> {
         let (answer, answered) = oneshot::channel();
         self.tell(Message::Why { ids, answer }).await;
@@ -343,10 +343,10 @@ impl Jobs {
         Job::of_head(&self.shared.log, stored).ok()
     }
 
-    /// What has happened to a job after a place, oldest first.
+    /// What has happened to a job after a position, oldest first.
     ///
     /// # Errors
-    /// If the log cannot be read.
+    /// If the log can't be read.
     pub async fn timeline(&self, id: JobId, after: Sequence) -> Result<Vec<Moment>, LogError> {
         let stream = history::job_stream(id);
         let (mut moments, mut after) = (Vec::new(), after);
@@ -360,7 +360,7 @@ impl Jobs {
         }
     }
 
-    /// Waits until a job has ended. If the deadline passes first, returns the job as it is then.
+    /// Waits until a job has ended. If the deadline passes first, returns the job in its current state.
     ///
     /// *Cancel safety*: the future may be dropped at any time.
     ///
@@ -388,7 +388,7 @@ impl Jobs {
     /// *Cancel safety*: if the future is dropped, the job is still cancelled.
     ///
     /// # Errors
-    /// See [`ChangeError`]; an ended job stays as it is.
+    /// See [`ChangeError`]; an ended job isn't changed.
     pub async fn cancel(&self, id: JobId, request: Requested) -> Result<Job, ChangeError> {
         let jobs = self.clone();
         let cancelling = async move { jobs.request_cancel(id, request).await };
@@ -396,7 +396,7 @@ impl Jobs {
         done.unwrap_or(Err(ChangeError::Log(LogError::Closed)))
     }
 
-    /// Writes the request to disk and tells the dispatcher.
+    /// Writes the request to disk and informs the dispatcher.
     async fn request_cancel(&self, id: JobId, request: Requested) -> Result<Job, ChangeError> {
         let cancelled = Job::update(&self.shared.log, id, CANCEL_TRIES, |job| {
             let job = job.ok_or(ChangeError::NotFound { id })?;
@@ -461,7 +461,7 @@ impl Jobs {
         Ok(submitted.job().clone())
     }
 
-    /// The follower of a job as a new job; `None` if its payload is gone.
+    /// The follower of a job as a new job; `None` if its payload no longer exists.
     async fn resubmit_follower(&self, follower: JobId, by: &str) -> Result<Option<Box<NewJob>>, LogError> {
         let payload = Payload::read(&self.shared.log, follower).await?;
         let (Some(job), Some(payload)) = (self.get(follower).await?, payload) else {
@@ -501,7 +501,7 @@ impl Jobs {
         *self.shared.counts.read().state
     }
 
-    /// Tells from now on when a job or its output changes, here or on another machine.
+    /// Signals from now on when a job or its output changes, here or on another machine.
     #[must_use]
     pub fn moves(&self) -> JobChanges {
         JobChanges {
@@ -518,8 +518,8 @@ impl Jobs {
         self.tell(Message::Close).await;
     }
 
-    /// Stops claiming, waits for running jobs until the deadline, then stops the rest and releases it. When this
-    /// returns, everything is on disk, and nothing of any job runs here.
+    /// Stops claiming, waits for running jobs until the deadline, then stops the rest and releases them. When
+    /// this returns, everything is on disk, and nothing of any job is running here.
     ///
     /// *Cancel safety*: if the future is dropped, running jobs continue.
     pub async fn drain(&self, deadline: &Deadline) {
@@ -537,7 +537,7 @@ impl Jobs {
         self.tell(Message::End).await;
     }
 
-    /// Waits until nothing runs here and everything is on disk.
+    /// Waits until nothing is running here and everything is on disk.
     async fn idle(&self) {
         let (answer, idle) = oneshot::channel();
         self.tell(Message::Idle { answer }).await;

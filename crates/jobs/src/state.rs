@@ -1,16 +1,16 @@
-//! What may become of a job: pure steps from one record to the next, with what is to be written into its history.
+//! The state machine of jobs: pure steps from one record to the next, with the events to write to the job's history.
 //!
-//! There is no clock, no chance and no log here: the time and the jitter come in, and the caller commits what comes
-//! out under the version that the record was read at. If that has moved, the caller reads again and asks again.
+//! It uses no clock, no randomness and no log: the time and the jitter are passed in, and the caller commits the
+//! result on the version that the record was read at. If that version has changed, the caller reads and decides again.
 //!
 //! Invariants, which `state_model.rs` checks on random histories:
 //!
 //! 1. A terminal record is never changed. The step that makes it terminal has exactly one terminal happening, the last.
-//! 2. Every claim has a number of its own, and the numbers grow. A claim that was given back keeps its number.
+//! 2. Every claim has its own number, and the numbers grow. A claim that was released keeps its number.
 //! 3. Only the current attempt of the current worker ends an attempt; any other one is [`Refused::Fenced`].
-//! 4. A job whose every attempt fails is claimed `max_retries + 1` times. Interruptions and claims that were given back
-//!    do not count.
-//! 5. A queued job has no cancel wish: whatever would queue a job that has one cancels it.
+//! 4. If every attempt of a job fails, it is claimed `max_retries + 1` times. Interruptions and released claims don't
+//!    count.
+//! 5. A queued job has no cancel request: any step that would queue a job with one cancels it instead.
 
 use std::time::Duration;
 
@@ -23,18 +23,18 @@ use crate::{
 };
 use eventlog::UnixMs;
 
-/// How often a job that may be repeated is queued again after it lost its worker. One that takes its daemon down with
-/// it would do so for ever.
+/// How often a repeatable job is queued again after losing its worker. Otherwise a job that crashes its daemon would
+/// do so forever.
 pub(crate) const MAX_INTERRUPTIONS: u32 = 10;
 
-/// Something that wants to change a job.
+/// A requested change to a job.
 #[derive(Clone, Debug)]
 pub(crate) enum Change {
-    /// A worker wants it.
+    /// A worker claims it.
     Claim { worker: Worker, now: UnixMs },
-    /// Somebody wants it to be cancelled.
+    /// A user requests its cancellation.
     Cancel { by: String, why: String, now: UnixMs },
-    /// Its worker says how an attempt ended.
+    /// Its worker reports how an attempt ended.
     Finish {
         attempt: u32,
         worker: Worker,
@@ -54,23 +54,23 @@ pub(crate) enum Change {
         /// From 0 to 1, for the pause before the next attempt.
         jitter: f64,
     },
-    /// Its worker gives a claim back, and has done nothing.
+    /// Its worker releases a claim without having done anything.
     Release { attempt: u32, now: UnixMs },
-    /// Its deadline may have passed while it waited.
+    /// Its deadline may have passed while it was queued.
     Expire { now: UnixMs },
-    /// A job that it waits for ended, and not well.
+    /// A job that it waits for ended without success.
     DependencyFailed { id: JobId, state: JobState, now: UnixMs },
-    /// Nobody can do it.
+    /// No handler can do it.
     NoHandler { now: UnixMs },
 }
 
-/// How an attempt ended, as the service saw it.
+/// How an attempt ended, as seen by the service.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum End {
     Succeeded,
-    /// It failed, and trying again may help.
+    /// It failed, and a retry may help.
     Failed,
-    /// It failed, and trying again does not help.
+    /// It failed, and a retry won't help.
     FailedPermanently,
     /// It was stopped before it was done.
     Stopped(StopCause),
@@ -79,26 +79,26 @@ pub(crate) enum End {
 /// Why an attempt was stopped.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum StopCause {
-    /// Somebody wanted the job to be cancelled.
+    /// A cancellation was requested.
     Cancelled,
     /// The attempt took too long.
     TimeLimit,
     /// The job as a whole took too long.
     Deadline,
-    /// The daemon ends.
+    /// The daemon is shutting down.
     Draining,
 }
 
-/// A change that may be made: what to commit.
+/// An allowed change: what to commit.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Step {
     /// The new head.
     pub(crate) record: Record,
-    /// The new events, in this order; never none.
+    /// The new events, in this order; never empty.
     pub(crate) happenings: Vec<Happening>,
 }
 
-/// A change that may not be made. There is nothing to commit.
+/// Why a change isn't allowed. There is nothing to commit.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub(crate) enum Refused {
     #[error("it does not wait for its turn")]
@@ -119,7 +119,6 @@ pub(crate) enum Refused {
     AlreadyCancelling,
 }
 
-/// The record of a new job.
 pub(crate) fn submitted(facts: Facts, delay: Duration, now: UnixMs) -> (Record, Happening) {
     let happening = Happening::Submitted {
         by: facts.submitted_by.clone(),
@@ -132,13 +131,13 @@ pub(crate) fn submitted(facts: Facts, delay: Duration, now: UnixMs) -> (Record, 
         failures: 0,
         interruptions: 0,
         cancel: None,
-        // Waiting counts from when it could start, or a long delay would buy a place at the front.
+        // Waiting counts from when it could start; otherwise a long delay would buy a position at the front.
         state: queued(not_before.unwrap_or(now), not_before, None),
     };
     (record, happening)
 }
 
-/// What becomes of a job by a change.
+/// Applies a change to a job.
 pub(crate) fn apply(record: &Record, change: Change) -> Result<Step, Refused> {
     match change {
         Change::Claim { worker, now } => claim(record, &worker, now),
@@ -193,8 +192,8 @@ pub(crate) fn apply(record: &Record, change: Change) -> Result<Step, Refused> {
     }
 }
 
-/// The pause before the next attempt: twice as long each time, and up to a half of it is left to chance, so that those
-/// that failed together do not come back together.
+/// The pause before the next attempt. It doubles each time, and up to half of it is random, so that jobs that failed
+/// together don't retry together.
 pub(crate) fn pause(policy: &RetryPolicy, nth: u32, jitter: f64) -> Duration {
     let doublings = nth.saturating_sub(1);
     let factor = 1u64.checked_shl(doublings).unwrap_or(u64::MAX);
@@ -208,7 +207,7 @@ pub(crate) fn pause(policy: &RetryPolicy, nth: u32, jitter: f64) -> Duration {
         jitter.clamp(0.0, 1.0)
     };
     let share = 0.5 + jitter / 2.0;
-    // The cast takes what does not fit to the nearest that does.
+    // The cast saturates.
     let pause_ms = (whole_ms as f64 * share) as u64;
     Duration::from_millis(pause_ms.min(whole_ms))
 }
@@ -227,7 +226,7 @@ impl Record {
             State::Failed { ending, .. } => (ending, None),
             State::Cancelled { ending } => (ending, self.cancel.as_ref().map(|wish| wish.at)),
         };
-        // The last attempt may have ended long before the job did, which then ended while it waited.
+        // The last attempt may have ended long before the job did, if the job then ended while it was queued.
         let attempt_ended_at = ending.as_ref().map(|ending| ending.ended_at);
         Some(attempt_ended_at.max(limit).unwrap_or(self.submitted_at))
     }
@@ -286,7 +285,7 @@ fn finish(record: &Record, end: End, ending: Ending, jitter: f64) -> Step {
     let mut next = record.clone();
     let reason = match end {
         End::Succeeded => {
-            // A cancel wish came too late; it stays in the record.
+            // A cancel request came too late; it stays in the record.
             next.state = State::Succeeded {
                 ending: ending.clone(),
             };
@@ -314,7 +313,7 @@ fn finish(record: &Record, end: End, ending: Ending, jitter: f64) -> Step {
     if !(may_help && is_left && in_time) {
         return failed(next, reason, Some(ending));
     }
-    // It waits anew, from when it may start: others have waited while it ran.
+    // Its wait restarts at the time when it may start: others have waited while it ran.
     next.state = queued(not_before, Some(not_before), Some(ending.clone()));
     let retrying = Happening::Retrying {
         ending,
@@ -341,12 +340,12 @@ fn interrupt(record: &Record, ending: Ending, jitter: f64) -> Step {
     if !may_repeat {
         return failed(next, FailReason::Interrupted, Some(ending)).preceded_by(interrupted);
     }
-    // The first interruption is most likely no fault of the job; after that it may well be.
+    // The first interruption is most likely not the job's fault; after that it may well be.
     let not_before = (next.interruptions > 1).then(|| {
         let nth = next.interruptions - 1;
         ending.ended_at.after(pause(&record.facts.retry, nth, jitter))
     });
-    // It keeps its turn.
+    // It keeps its position in the queue.
     next.state = queued(record.submitted_at, not_before, Some(ending));
     step(next, [interrupted])
 }
@@ -364,7 +363,7 @@ fn release(record: &Record, attempt: &Attempt, now: UnixMs) -> Step {
     step(next, [released])
 }
 
-/// A queued job is given up. If there was an attempt, its ending stays; else the text stands in for one.
+/// Fails a queued job. If there was an attempt, its ending is kept; otherwise the text stands in for one.
 fn give_up(
     record: &Record,
     reason: FailReason,
@@ -433,7 +432,7 @@ fn ending(attempt: &Attempt, text: String, result: Value, now: UnixMs) -> Ending
     }
 }
 
-/// How the attempt before ended, of a job that waits.
+/// How the previous attempt of a queued job ended.
 fn waiting(record: &Record) -> Result<Option<&Ending>, Refused> {
     match &record.state {
         State::Queued { last, .. } => Ok(last.as_ref()),

@@ -1,4 +1,4 @@
-//! Every rule of `state.rs`, one case after the other, with the whole step compared.
+//! Every rule of `state.rs`, case by case, comparing the whole step.
 
 mod ends;
 

@@ -1,5 +1,5 @@
-//! Random histories of one job, with several workers that also speak of attempts that are no longer theirs. A model
-//! that only counts says what must come of each step; what was written down is looked at in the end.
+//! Random histories of one job, with several workers that also report on attempts that are no longer theirs. A
+//! model that only counts predicts the result of each step; the written history is checked at the end.
 
 mod actions;
 
@@ -24,12 +24,12 @@ enum Phase {
     Over(JobState, Option<FailReason>),
 }
 
-/// What is known of the job without looking at its record.
+/// What is known about the job without reading its record.
 #[derive(Debug)]
 struct Model {
     facts: Facts,
     phase: Phase,
-    /// Who made each claim so far.
+    /// The worker of each claim so far.
     claims: Vec<usize>,
     failures: u32,
     interruptions: u32,
@@ -37,7 +37,7 @@ struct Model {
     now: u64,
 }
 
-/// How a step goes in the model: what the job does afterwards, and the words that are written down.
+/// The outcome of a step in the model: the next phase, and the names of the events written.
 type Expected = Result<(Phase, Vec<&'static str>), Refused>;
 
 impl Model {
@@ -45,7 +45,7 @@ impl Model {
         self.facts.deadline.is_some_and(|deadline| deadline.0 <= self.now)
     }
 
-    /// The phase after a claim has come to nothing, unless the job goes on.
+    /// The phase after a claim was lost, if the job isn't queued again.
     fn over(&self, reason: FailReason) -> (Phase, Vec<&'static str>) {
         if self.is_wished {
             (Phase::Over(JobState::Cancelled, None), vec!["cancelled"])
@@ -204,7 +204,7 @@ impl Model {
 }
 
 fn workers() -> [Worker; 3] {
-    // The second and the third are two lives of one home.
+    // The second and the third are two boots of one home.
     [("a", 1), ("b", 2), ("b", 3)].map(|(home, lease_token)| Worker {
         lease_key: Arc::from(format!("job-worker/{home}")),
         lease_token,
@@ -212,7 +212,7 @@ fn workers() -> [Worker; 3] {
     })
 }
 
-/// A job beside its model.
+/// A job next to its model.
 #[derive(Debug)]
 struct World {
     workers: [Worker; 3],
@@ -314,7 +314,7 @@ impl World {
         self.compare();
     }
 
-    /// The record says what the model counts.
+    /// Checks that the record agrees with the model.
     fn compare(&self) {
         let (record, model) = (&self.record, &self.model);
         let claims = u32::try_from(model.claims.len()).unwrap();
@@ -330,7 +330,7 @@ impl World {
             (State::Queued { not_before, .. }, Phase::Waiting { until }) => {
                 assert!(record.cancel.is_none(), "it waits, and is to be cancelled");
                 let moment = not_before.map_or(0, |moment| moment.0);
-                // The first wait is written down only if there is one.
+                // The first wait is stored only if there is one.
                 assert_eq!(
                     moment.max(record.submitted_at.0),
                     until.max(record.submitted_at.0)
@@ -352,7 +352,7 @@ impl World {
         }
     }
 
-    /// What must hold of every history, whatever the model says.
+    /// Checks what must hold for every history, independent of the model.
     fn look_back(&self) {
         let is_end = |happening: &Happening| matches!(happening.name(), "succeeded" | "failed" | "cancelled");
         let ends: Vec<_> = self.history.iter().map(is_end).collect();
@@ -389,7 +389,7 @@ impl World {
     }
 }
 
-/// What comes between two attempts of which each fails in the end.
+/// What happens between two attempts that both fail in the end.
 #[derive(Clone, Copy, Debug)]
 enum Detour {
     Released,

@@ -1,4 +1,4 @@
-//! Accepts jobs: validates them, and writes them to disk before the caller is told.
+//! Accepts jobs: validates them, and writes them to disk before the caller gets an answer.
 
 use eventlog::{BlobId, Commit, CommitError, Head, Log, StoredHead, Version, Write};
 use protocol::JobId;
@@ -28,7 +28,7 @@ const LANE_LIMIT_BYTES: usize = 200;
 /// How many retries a job may ask for.
 const RETRIES_LIMIT: u16 = 1_000;
 
-/// A job that was accepted, and what it was submitted with.
+/// An accepted job, and what it was submitted with.
 pub(crate) struct AcceptedJob {
     pub(crate) submitted: Submitted,
     pub(crate) payload: Payload,
@@ -103,14 +103,14 @@ pub(crate) async fn submit(log: &Log, new: NewJob, now: UnixMs) -> Result<Accept
     }
 }
 
-/// A job as the write that submits it, for a commit that somebody else makes.
+/// The write that submits a job, to be included in another caller's commit.
 pub(crate) fn submission(mut new: NewJob, now: UnixMs) -> Result<Write, SubmitError> {
     new.facts.waits_until = WaitsUntil::End;
     let (job, payload) = checked(new, now)?;
     first_write(&job, &payload).map_err(refused)
 }
 
-/// A job that starts when another one has ended.
+/// Creates a job that starts when another one has ended.
 fn follower(mut new: NewJob, after: JobId, now: UnixMs) -> Result<(Job, Payload), SubmitError> {
     new.facts.after = vec![after];
     new.facts.waits_until = WaitsUntil::End;
@@ -168,7 +168,7 @@ async fn find_existing(
 pub(crate) struct IdempotencyKey {
     key: String,
     job: String,
-    /// A fingerprint of the parameters, so that another job can't take its place unnoticed.
+    /// A fingerprint of the parameters, so that a different job with the same key is detected.
     asks_for: String,
 }
 
@@ -183,8 +183,8 @@ impl IdempotencyKey {
     }
 }
 
-/// The fingerprint of a job's parameters. It excludes who asks and until when, because both may differ when a
-/// client retries.
+/// The fingerprint of a job's parameters. It excludes the submitter and the deadline, because both may differ
+/// when a client retries.
 fn fingerprint(facts: &Facts, essence: &[u8], blobs: &[BlobId]) -> Result<String, CommitError> {
     let facts = Facts {
         submitted_by: String::new(),

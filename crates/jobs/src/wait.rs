@@ -1,4 +1,4 @@
-//! Waits for the end of a job, on whichever machine it runs.
+//! Waits for the end of a job, on any machine.
 
 use eventlog::{Log, TailEnd};
 use kernel::Scope;
@@ -14,7 +14,7 @@ pub(crate) async fn ended(log: &Log, id: JobId, scope: &Scope) -> Result<Job, Fo
         if job.record.state.is_terminal() {
             return Ok(job);
         }
-        // Whatever the next event is, the head is read again.
+        // Whatever the next event is, read the head again.
         let mut tail = log.tail(&stream, stored.last_sequence, scope);
         match tail.next().await {
             Ok(_) => {}

@@ -129,8 +129,8 @@ impl WorkerIdentity {
         }
     }
 
-    /// The lease was taken or renewed. `asked_at` is when it was requested, so that its end is never
-    /// overestimated.
+    /// Records that the lease was taken or renewed. `asked_at` is when it was requested, so that its end is
+    /// never overestimated.
     pub(crate) fn granted(&mut self, lease: Lease, asked_at: Instant) {
         self.held = LeaseState::Lease {
             lease,
@@ -138,7 +138,7 @@ impl WorkerIdentity {
         };
     }
 
-    /// The lease is gone, and with it this worker. The next one has another key.
+    /// Handles the loss of the lease, and with it of this worker. The next worker has a different key.
     pub(crate) fn lost(&mut self) {
         if matches!(self.held, LeaseState::Lease { .. }) {
             self.incarnation += 1;

@@ -1,25 +1,22 @@
 //! Language servers, one per workspace, shared by all clients.
 //!
-//! [`Languages`] is the entry point: it answers questions about files, whatever happens to servers in the
-//! meantime. Its parts can be read and tested on their own:
+//! [`Languages`] is the entry point: it answers questions about files, whatever happens to servers in the meantime. Its
+//! parts can be read and tested on their own:
 //!
-//! - `wire` and `client`: framing with limits, and the connection to one server. An answer that is late, too
-//!   large, malformed or unexpected costs one request, or the connection, and never memory.
-//! - The crate `lifecycle` decides which servers run, for any kind of server; its public types are re-exported
-//!   here.
-//! - `text`, `documents`: positions and edits; what is open in a server, as what it should know and what it was
-//!   told.
-//! - `queries`: a question as a conversation, without a connection: requests out, replies in, an answer in our
-//!   own types.
+//! - `wire` and `client`: framing with limits, and the connection to one server. An answer that is late, too large,
+//!   malformed or unexpected costs one request, or the connection, and never memory.
+//! - The crate `lifecycle` decides which servers run, for any kind of server; its public types are re-exported here.
+//! - `text`, `documents`: positions and edits; what is open in a server, as what it should know and what it was sent.
+//! - `queries`: a question as a conversation, without a connection: requests out, replies in, an answer in our own
+//!   types.
 //! - `servers`: which servers exist, how they are found, where their root is, and what the user trusts.
 //! - `server`: one running server. `watch`: which files have changed. `languages`: puts it all together.
 //!
-//! **Who owns the state:** the lifecycle of a server is a `kernel::Slot` in the manager; what a server has across
-//! all its processes is its site; what ends with a process belongs to that process.
+//! **Who owns the state:** the lifecycle of a server is a `kernel::Slot` in the manager; its site holds what a server
+//! has across all its processes; what ends with a process belongs to that process.
 //!
-//! **Invariant:** no answer is older than the question: before each one, files are compared with what the server
-//! was told. If something isn't known yet, the answer is "not ready", and an error is never turned into an empty
-//! answer.
+//! **Invariant:** no answer is older than the question: before each one, files are compared with what the server was
+//! sent. If something isn't known yet, the answer is "not ready", and an error is never turned into an empty answer.
 //!
 //! **What must not happen here:** HTTP, plans, sessions; changes to files: edits are answers.
 

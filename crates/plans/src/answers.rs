@@ -11,7 +11,7 @@ use crate::{Actor, Conflict, Entrance, Entry, ManifestId, Plan, Recorded, RelPat
 pub struct PlanQuery {
     pub workspace: Option<WorkspaceId>,
     pub parent: Option<PlanId>,
-    /// Only in one of these states; all if it is empty.
+    /// Return only plans in one of these states; empty means all states.
     pub states: Vec<PlanState>,
     pub before: Option<PlanId>,
     pub limit: u32,
@@ -20,11 +20,11 @@ pub struct PlanQuery {
 #[derive(Clone, Debug)]
 pub struct Opened {
     pub plan: Plan,
-    /// Whether it was opened before, with the same idempotency key.
+    /// Whether an earlier request with the same idempotency key already opened it.
     pub known: bool,
 }
 
-/// Whether something is to be done, or only to be told.
+/// Whether to carry something out or only report what would happen.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Run {
     #[default]
@@ -32,10 +32,10 @@ pub enum Run {
     Dry,
 }
 
-/// What becomes of work that was not applied.
+/// What happens to work that wasn't applied.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Unapplied {
-    /// It is kept: the plan is not given up.
+    /// Keep it: the plan isn't discarded.
     #[default]
     Keep,
     GiveUp,
@@ -44,8 +44,8 @@ pub enum Unapplied {
 #[derive(Clone, Debug)]
 pub struct ApplyRequest {
     pub plans: Vec<PlanId>,
-    /// What the caller saw in each, by its fingerprint, in the same order: refused if there is something else in it now.
-    /// Empty if the caller has not looked.
+    /// The fingerprint of each plan that the caller reviewed, in the same order. The request is refused if a plan has
+    /// changed since. Empty if the caller hasn't reviewed them.
     pub seen: Vec<ManifestId>,
     pub by: Actor,
     pub run: Run,
@@ -56,24 +56,24 @@ pub struct ApplyRequest {
 pub struct UndoRequest {
     pub plan: PlanId,
     pub changeset: Option<ChangesetId>,
-    /// The version that the caller saw: refused if it is another one now.
+    /// The version that the caller saw. The request is refused if it has changed since.
     pub seen: Option<u64>,
     pub by: Actor,
     pub run: Run,
 }
 
-/// What an apply, an undo or a refresh came to.
+/// The result of an apply, an undo or a refresh.
 #[derive(Clone, Debug)]
 pub struct LandingOutcome {
     pub kind: OutcomeKind,
     pub plans: Vec<Plan>,
-    /// The paths that were or would be changed, in order.
+    /// The paths that were changed, or would be, in order.
     pub paths: Vec<OutcomePath>,
     pub conflicts: Vec<Conflict>,
     pub commit: Option<String>,
-    /// Why the git commit that was wanted could not be made, after everything was applied.
+    /// Why the requested git commit failed, after everything was applied.
     pub commit_failed: Option<String>,
-    /// What a person should know beside that.
+    /// Further notes for the user.
     pub notes: Vec<String>,
 }
 
@@ -91,11 +91,11 @@ impl LandingOutcome {
     }
 }
 
-/// What to do with an apply or undo that was left halfway.
+/// What to do with an apply or undo that was interrupted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Repair {
     Recover,
-    /// The same; if neither is possible, set it aside, and keep everything that it holds.
+    /// Recover it; if it can be neither finished nor rolled back, set it aside and keep everything it holds.
     Abort,
 }
 
@@ -103,11 +103,11 @@ pub enum Repair {
 pub struct Repaired {
     pub end: RepairEnd,
     pub rescued: Vec<Rescued>,
-    /// The paths that stay as the landing wanted them, if it was set aside.
+    /// The paths that keep the landing's changes, if it was set aside.
     pub changed: Vec<RelPath>,
 }
 
-/// What became of a landing that was left halfway.
+/// The result of repairing an interrupted landing.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum RepairEnd {
     Nothing,
@@ -117,23 +117,23 @@ pub enum RepairEnd {
     SetAside(StuckLanding),
 }
 
-/// A piece of rescued content is to go back to the workspace.
+/// A request to restore rescued content to the workspace.
 #[derive(Clone, Debug)]
 pub struct RestoreRequest {
     pub id: RescuedId,
-    /// Where it goes; to the path that it belongs to if it is not given.
+    /// The destination; defaults to the original path.
     pub to: Option<RelPath>,
     pub occupied: Occupied,
 }
 
-/// What becomes of something that is where rescued content is to go.
+/// What happens to a file that is already at the destination of rescued content.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Occupied {
     Refuse,
     Swap,
 }
 
-/// Rescued content that is back.
+/// Rescued content that was restored.
 #[derive(Clone, Debug)]
 pub struct Restored {
     pub path: RelPath,
@@ -145,18 +145,18 @@ pub struct OutcomePath {
     pub path: RelPath,
     pub before: Option<Entry>,
     pub after: Option<Entry>,
-    /// Whether the other side had changed it too and both were merged.
+    /// Whether the other side had changed it too, and both changes were merged.
     pub merged: bool,
 }
 
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum FileOperation {
-    /// Writes a file; directories on the way are made.
+    /// Writes a file and creates missing parent directories.
     Write {
         path: RelPath,
         content: Vec<u8>,
         executable: Option<bool>,
-        /// What the caller saw there: refused if it is something else now.
+        /// What the caller saw there. The write is refused if it has changed since.
         seen: Option<SeenFile>,
     },
     /// Replaces a text that must occur exactly once.
@@ -165,18 +165,18 @@ pub enum FileOperation {
         find: String,
         replace: String,
     },
-    /// Deletes a file, a symlink, or a directory with all that is in it.
+    /// Deletes a file, a symlink, or a directory with everything in it.
     Delete {
         path: RelPath,
     },
-    /// Gives a file or a directory another path. Nothing may be there.
+    /// Moves a file or directory to another path, which must be free.
     Rename {
         from: RelPath,
         path: RelPath,
     },
     Symlink {
         path: RelPath,
-        /// Where it points. It may not lead out of the workspace.
+        /// Where it points. It must not lead out of the workspace.
         target: String,
     },
     Chmod {
@@ -191,24 +191,24 @@ pub enum SeenFile {
     File(eventlog::BlobId),
 }
 
-/// Writes to a sandbox that are wanted.
+/// A request to write to a sandbox.
 #[derive(Clone, Debug)]
 pub struct ChangeFiles {
     pub by: Actor,
-    /// The changeset that they go to. Without it, the caller's current one; if there is none, one is made for them.
+    /// The changeset to record them in. Defaults to the caller's current one, or a new one if the caller has none.
     pub changeset: Option<ChangesetId>,
     pub tool: String,
     pub reason: String,
-    /// What to do, in this order.
+    /// The operations, performed in this order.
     pub operations: Vec<FileOperation>,
 }
 
-/// What became of writes to a sandbox.
+/// The result of writes to a sandbox.
 #[derive(Debug)]
 pub struct FilesChanged {
     pub changeset: ChangesetId,
     pub changes: Vec<Recorded>,
-    /// Why it ended before the last one. What is in `changes` was done and recorded all the same.
+    /// Why it stopped before the last operation. Everything in `changes` was still done and recorded.
     pub stopped_by: Option<crate::error::PlanError>,
 }
 
@@ -222,14 +222,14 @@ pub enum FileFound {
         target: Vec<u8>,
     },
     Directory {
-        /// What is in it; directories have a slash at the end.
+        /// The names in it; directories end with a slash.
         names: Vec<String>,
     },
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct GcPolicy {
-    /// Sandboxes of plans that were over for longer than this.
+    /// Remove sandboxes of plans that ended longer ago than this.
     pub older_than: Duration,
     pub run: Run,
 }
@@ -237,24 +237,24 @@ pub struct GcPolicy {
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Forgotten {
     pub plans: u64,
-    /// How many bytes of the disk that freed.
+    /// How many bytes of disk space were freed.
     pub bytes: u64,
 }
 
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Moment {
     pub sequence: Sequence,
-    /// When it was, in milliseconds since 1970.
+    /// When it happened, in milliseconds since 1970.
     pub at_ms: i64,
     pub event: String,
     /// Who did it; may be empty.
     pub actor: String,
-    /// What is to be said of it, in one line; may be empty.
+    /// A one-line description; may be empty.
     pub text: String,
 }
 
-/// A command may run in a sandbox. It must be followed by [`Plans::leave`] when nothing of it runs any more; if the
-/// daemon dies before, the next one does that.
+/// Permission to run a command in a sandbox. Call [`Plans::leave`] once none of its processes are running. If the
+/// daemon dies first, the next one does that.
 #[derive(Clone, Debug)]
 pub struct CommandRun {
     pub id: String,

@@ -1,8 +1,8 @@
 //! What `.gitattributes` says about merging a file: `merge=union`, `-merge`, `merge=binary`.
 //!
-//! As in git, a later line counts more than an earlier one, the file of a deeper directory more than that of one above, and
-//! `info/attributes` of the repository most. Merge drivers that are programs of the user's are not run: such a file is merged
-//! as text.
+//! As in git, a later line overrides an earlier one, a deeper directory's file overrides one above it, and the
+//! repository's `info/attributes` overrides them all. The user's own merge driver programs are not run: such a file is
+//! merged as text.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -14,19 +14,19 @@ use gix_ignore::glob::{Pattern, wildmatch};
 
 use crate::{MergeDriver, RelPath, Tree};
 
-/// The largest file of attributes that is read; git takes no larger one either.
+/// The largest attributes file that is read; git doesn't read larger ones either.
 const FILE_LIMIT_BYTES: u64 = 100 * 1024 * 1024;
 
-/// The attributes of a tree. What was read is kept: one of these is for one merge.
+/// The attributes of a tree. It caches what it has read, so use one per merge.
 pub(crate) struct Attributes<'a> {
     tree: &'a Tree,
-    /// Of the repository, beside the tree.
+    /// From the repository, outside the tree.
     info: Vec<Rule>,
-    /// Guards the rules of each directory that was asked for; `None` is the root.
+    /// Guards the cached rules of each directory; `None` is the root.
     known: Mutex<HashMap<Option<RelPath>, Arc<Vec<Rule>>>>,
 }
 
-/// A line that says something about merging.
+/// A line that sets the `merge` attribute.
 #[derive(Debug)]
 struct Rule {
     pattern: Pattern,
@@ -34,13 +34,13 @@ struct Rule {
 }
 
 impl<'a> Attributes<'a> {
-    /// Of a tree, and of the repository whose git directory is at its root, if it is one.
+    /// Reads the attributes of a tree, and of its repository if the git directory is at the tree's root.
     pub(crate) fn of(tree: &'a Tree) -> Self {
         let info = tree.path().join(".git/info/attributes");
         Self {
             tree,
             info: std::fs::read(info).map_or_else(|_| Vec::new(), |text| rules(&text)),
-            known: Mutex::default(), // Guarded as said above.
+            known: Mutex::default(), // Guarded as described above.
         }
     }
 
@@ -72,7 +72,7 @@ impl<'a> Attributes<'a> {
             Some(directory) => directory.join(name.as_os_str()),
             None => RelPath::from_path(name),
         };
-        // What is no file, or may not be read, says nothing: git sees it so too.
+        // Anything that isn't a readable file has no rules, as in git.
         let text = file
             .ok()
             .and_then(|file| self.tree.read(&file, FILE_LIMIT_BYTES).ok());
@@ -82,7 +82,7 @@ impl<'a> Attributes<'a> {
     }
 }
 
-/// What the last line that matches says; the path is from the directory of the file.
+/// The driver from the last line that matches; the path is relative to the file's directory.
 fn last_match(rules: &[Rule], path: &[u8]) -> Option<MergeDriver> {
     let name = path.rfind_byte(b'/').map(|slash| slash + 1);
     let matching = rules.iter().rev().find(|rule| {
@@ -97,11 +97,11 @@ fn last_match(rules: &[Rule], path: &[u8]) -> Option<MergeDriver> {
     matching.map(|rule| rule.driver)
 }
 
-/// The lines of a file that say something about merging. `!merge` says that nothing is said, which is what text is.
+/// The lines of a file that set the `merge` attribute. `!merge` unsets it, which means text.
 fn rules(text: &[u8]) -> Vec<Rule> {
     let rule = |line: &[u8]| {
         let line = line.trim_ascii();
-        // A macro of the user's, or a comment.
+        // A user-defined macro, or a comment.
         if line.is_empty() || line.starts_with(b"#") || line.starts_with(b"[attr]") {
             return None;
         }
@@ -124,7 +124,7 @@ fn rules(text: &[u8]) -> Vec<Rule> {
     text.split(|byte| *byte == b'\n').filter_map(rule).collect()
 }
 
-/// The pattern of a line, which may be in quotes, and what follows.
+/// Splits a line into its pattern, which may be quoted, and the rest.
 fn split_pattern(line: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     let Some(quoted) = line.strip_prefix(b"\"") else {
         let end = line.iter().position(u8::is_ascii_whitespace)?;

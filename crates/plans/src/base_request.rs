@@ -1,7 +1,7 @@
 //! Bases for plans that are opened at the same time.
 //!
-//! Taking a base scans every file of the workspace, and scans run one after the other. A caller that waits may use the
-//! result of a scan that began after the caller came. So waiting callers share the next scan, and opening many plans at
+//! Taking a base scans every file of the workspace, and scans run one after the other. A waiting caller may use the
+//! result of any scan that began after its request. So waiting callers share the next scan, and opening many plans at
 //! once takes two scans instead of one for each.
 
 use std::collections::HashMap;
@@ -13,14 +13,15 @@ use tokio::sync::oneshot;
 use crate::inner::PlansInner;
 use crate::{PlanError, Taken};
 
-/// Those who wait for the next look at a workspace. As long as there are some, a piece of work for them waits at its worker.
+/// The callers that wait for the next scan of a workspace. As long as there are any, a job for them is queued at its
+/// worker.
 #[derive(Debug, Default)]
 pub(crate) struct Waiting {
-    /// Guards who waits; only added to and taken under it.
+    /// Guards the waiting callers; they are only added and removed under it.
     by_workspace: Mutex<HashMap<WorkspaceId, Vec<oneshot::Sender<Taken>>>>,
 }
 
-/// Whether somebody has to see to it that there is a look.
+/// Whether the caller has to start a scan.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Turn {
     First,
@@ -41,16 +42,16 @@ impl Waiting {
         (turn, answered)
     }
 
-    /// Everybody who has come so far. Who comes now waits for the look after this one.
+    /// Takes all callers that are waiting so far. Later callers wait for the next scan.
     fn take(&self, workspace: WorkspaceId) -> Vec<oneshot::Sender<Taken>> {
         let mut all = self.by_workspace.lock().unwrap_or_else(PoisonError::into_inner);
         all.remove(&workspace).unwrap_or_default()
     }
 }
 
-/// The workspace as it is now, or at any moment until this answers.
+/// Takes a base of the workspace at some moment between the call and its answer.
 ///
-/// *Cancel safety*: may be dropped; the look is made for the others all the same.
+/// *Cancel safety*: may be dropped; the scan is still made for the other callers.
 pub(crate) async fn take_base(inner: &Arc<PlansInner>, workspace: WorkspaceId) -> Result<Taken, PlanError> {
     let (turn, answered) = inner.waiting.join(workspace);
     if turn == Turn::First {
@@ -62,7 +63,7 @@ pub(crate) async fn take_base(inner: &Arc<PlansInner>, workspace: WorkspaceId) -
                     let those = waiting.waiting.take(workspace);
                     let taken = queue.take_base().await?;
                     for answer in those {
-                        // Who has gone meanwhile needs none.
+                        // A caller that has left doesn't need it.
                         drop(answer.send(taken.clone()));
                     }
                     Ok(())
@@ -70,14 +71,14 @@ pub(crate) async fn take_base(inner: &Arc<PlansInner>, workspace: WorkspaceId) -
             });
             if let Err(error) = looked.await {
                 tracing::debug!(%error, "a base was not taken");
-                // If the worker has not even begun, they would wait forever.
+                // If the worker hasn't even started, they would wait forever.
                 drop(own.waiting.take(workspace));
             }
         });
     }
     match answered.await {
         Ok(taken) => Ok(taken),
-        // It failed. Each looks on its own, and gets its own error.
+        // The scan failed. Each caller scans on its own and gets its own error.
         Err(_) => {
             inner
                 .at_workspace(workspace, |queue| Box::pin(queue.take_base()))

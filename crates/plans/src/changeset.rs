@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Actor, Recorded, Running, Unrecorded};
 
-/// Who makes changes, with what and why: of a changeset, and of a command whose changes become one.
+/// Who makes changes, with which tool and why: for a changeset, or for a command that produces one.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Attribution {
     pub actor: Actor,
@@ -17,7 +17,7 @@ pub struct Attribution {
 }
 
 impl Attribution {
-    /// What was found in a sandbox without a trace of who made it.
+    /// For changes found in a sandbox without a trace of who made them.
     pub(crate) fn unknown(tool: &str, reason: &str) -> Self {
         Self {
             actor: Actor::from("unknown"),
@@ -50,11 +50,11 @@ impl From<Unrecorded> for Attribution {
     }
 }
 
-/// A changeset, as the log has it. It is the body of the changeset's head.
+/// A changeset as stored in the log, in the body of the changeset's head.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct ChangesetRecord {
     pub plan: PlanId,
-    /// Its place among the changesets of the plan, from 1.
+    /// Its number among the changesets of the plan, from 1.
     pub number: u64,
     pub actor: Actor,
     pub tool: String,

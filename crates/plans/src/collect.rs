@@ -1,4 +1,4 @@
-//! Removing sandboxes that nobody needs, and bases that no sandbox stands on.
+//! Removing sandboxes that are no longer needed, and bases that no sandbox uses.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::plan_worker::sandbox_directory;
 use crate::{CollectMode, GcPolicy, Plan, PlanError, PlanRecord, Plans, Run, store};
 
 impl Plans {
-    /// Takes away sandboxes that nobody needs, and bases that no sandbox stands on. A sandbox with unapplied work is
+    /// Removes sandboxes that are no longer needed, and bases that no sandbox uses. A sandbox with unapplied work is
     /// never touched, whatever its age. If the future is dropped, the rest is collected the next time.
     pub async fn collect(&self, policy: GcPolicy) -> Result<PlansCollected, PlanError> {
         let inner = &self.inner;
@@ -42,7 +42,7 @@ impl Plans {
             }
             needed.insert(plan.record.base);
         }
-        // A plan that cannot be read stands on a base that nobody knows.
+        // We can't tell which base an unreadable plan uses.
         let is_quarantined = |head: &eventlog::Quarantined| &*head.kind == PlanRecord::KIND;
         if inner.log.quarantined().iter().any(is_quarantined) {
             return Ok(collected);
@@ -60,8 +60,8 @@ impl Plans {
     }
 }
 
-/// The plans of this home that are not over, or still have a sandbox on the disk. The others are not even read: there
-/// may be years of them.
+/// The plans of this home that haven't ended, or still have a sandbox on disk. The others aren't even read: there may
+/// be years of them.
 pub(crate) async fn own_plans(inner: &PlansInner) -> Result<Vec<Plan>, PlanError> {
     let mut plans = BTreeMap::new();
     for plan in store::plans_in(&inner.log, &[PlanState::Open, PlanState::Sealed]).await? {
@@ -94,7 +94,7 @@ async fn with_directory(inner: &PlansInner) -> Result<Vec<PlanId>, PlanError> {
     Ok(ids.collect())
 }
 
-/// Takes the oldest sandboxes away of plans that are over, at most `limit` of them. Their changes are in the log.
+/// Removes the oldest sandboxes of plans that have ended, at most `limit` of them. Their changes are in the log.
 pub(crate) async fn make_room(inner: &Arc<PlansInner>, limit: usize) -> Result<(), PlanError> {
     let mut over: Vec<Plan> = own_plans(inner).await?;
     over.retain(|plan| plan.record.has_sandbox && is_over(plan));
@@ -123,7 +123,7 @@ async fn size(inner: &Arc<PlansInner>, plan: &Plan) -> Result<u64, PlanError> {
     blocking(move || bytes_below(&directory)).await
 }
 
-/// How many bytes are below a directory. What cannot be read counts as nothing.
+/// The total size of the files below a directory. Unreadable ones count as zero.
 fn bytes_below(directory: &Path) -> u64 {
     use std::os::unix::fs::MetadataExt;
     let Ok(entries) = fs::read_dir(directory) else {

@@ -7,19 +7,20 @@ use eventlog::BlobId;
 
 use crate::ContentSink;
 
-/// The largest content that is looked into. A larger file is carried whole: it is never merged line by line and never
-/// shown as a diff.
+/// The largest content that is compared by line. A larger file is carried as a whole: it is never merged line by line
+/// and never shown as a diff.
 pub const TEXT_LIMIT_BYTES: u64 = 100 * 1024 * 1024;
 
-/// Contents by their address. All of it blocks; call it where blocking is allowed.
+/// Contents by their address. Every method blocks; call them where blocking is allowed.
 pub trait Contents: Send + Sync {
-    /// A content, whole. Only for those of at most [`TEXT_LIMIT_BYTES`].
+    /// Returns a whole content. Only for contents of at most [`TEXT_LIMIT_BYTES`].
     ///
     /// # Errors
-    /// It is not there ([`io::ErrorKind::NotFound`]), too large ([`io::ErrorKind::FileTooLarge`]), or cannot be read.
+    /// It doesn't exist ([`io::ErrorKind::NotFound`]), is too large ([`io::ErrorKind::FileTooLarge`]), or can't be
+    /// read.
     fn get(&self, id: BlobId) -> io::Result<Bytes>;
 
-    /// Several contents, whole, in this order. They are all in memory at once, so they had better be small.
+    /// Returns several whole contents, in this order. They are all in memory at once, so keep them small.
     ///
     /// # Errors
     /// As for [`get`](Self::get).
@@ -27,14 +28,14 @@ pub trait Contents: Send + Sync {
         ids.iter().map(|id| self.get(*id)).collect()
     }
 
-    /// Writes a content of any size somewhere.
+    /// Writes a content of any size to a sink.
     ///
     /// # Errors
-    /// As for [`get`](Self::get), or it cannot be written.
+    /// As for [`get`](Self::get), or it can't be written.
     fn copy_to(&self, id: BlobId, to: &mut dyn ContentSink) -> io::Result<()>;
 }
 
-/// Contents in memory, for tests and for what a merge has made.
+/// Contents in memory, for tests and for merge results.
 impl Contents for std::collections::HashMap<BlobId, Bytes> {
     fn get(&self, id: BlobId) -> io::Result<Bytes> {
         std::collections::HashMap::get(self, &id)

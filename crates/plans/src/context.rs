@@ -1,4 +1,4 @@
-//! A plan, as one actor works in it.
+//! A plan from the view of one actor.
 //!
 //! Starting a changeset and making it current is one step of the plan's worker, and so is finding the changeset of a change
 //! and recording it. A handle names its changeset, so starting another one doesn't interfere.
@@ -11,7 +11,7 @@ use crate::inner::PlansInner;
 use crate::plan_worker::RecordTo;
 use crate::{Actor, Attribution, Change, PlanError, Recorded};
 
-/// A plan, as one actor works in it. Clones are the same.
+/// A plan from the view of one actor. Clones refer to the same one.
 #[derive(Clone, Debug)]
 pub struct PlanExecutionContext {
     pub(crate) inner: Arc<PlansInner>,
@@ -19,7 +19,7 @@ pub struct PlanExecutionContext {
     pub(crate) actor: Actor,
 }
 
-/// A changeset that takes changes. Clones are the same one.
+/// An open changeset that changes are recorded in. Clones refer to the same one.
 #[derive(Clone, Debug)]
 pub struct ChangesetHandle {
     inner: Arc<PlansInner>,
@@ -33,8 +33,8 @@ impl PlanExecutionContext {
         self.plan
     }
 
-    /// Starts a changeset, which is the actor's current one from then on. *Cancel safety*: dropped halfway, it may or
-    /// may not be started.
+    /// Starts a changeset and makes it the actor's current one. *Cancel safety*: dropped halfway, it may or may not
+    /// be started.
     pub async fn start_changeset(&self, tool: &str, reason: &str) -> Result<ChangesetHandle, PlanError> {
         let new = Attribution {
             actor: Arc::clone(&self.actor),
@@ -52,11 +52,11 @@ impl PlanExecutionContext {
         })
     }
 
-    /// Records a change that was made, in the actor's current changeset. The log must have its contents. *Cancel
-    /// safety*: dropped halfway, it may or may not be recorded.
+    /// Records a change that was made in the actor's current changeset. Its contents must already be in the log.
+    /// *Cancel safety*: dropped halfway, it may or may not be recorded.
     ///
     /// # Errors
-    /// [`PlanError::NoActiveChangeset`] if the actor has none.
+    /// [`PlanError::NoActiveChangeset`] if the actor doesn't have one.
     pub async fn record_change(&self, change: Change) -> Result<Recorded, PlanError> {
         let to = RecordTo::Current(Arc::clone(&self.actor));
         record(&self.inner, self.plan, to, change).await
@@ -69,16 +69,17 @@ impl ChangesetHandle {
         self.id
     }
 
-    /// Records a change that was made. The log must have its contents. *Cancel safety*: dropped halfway, it may or may
-    /// not be recorded.
+    /// Records a change that was made. Its contents must already be in the log. *Cancel safety*: dropped halfway, it
+    /// may or may not be recorded.
     ///
     /// # Errors
-    /// [`PlanError::ChangesetClosed`] if it takes no more.
+    /// [`PlanError::ChangesetClosed`] if the changeset is closed.
     pub async fn record(&self, change: Change) -> Result<Recorded, PlanError> {
         record(&self.inner, self.plan, RecordTo::Changeset(self.id), change).await
     }
 
-    /// It takes no more. *Cancel safety*: dropped halfway, it may or may not be closed.
+    /// Closes the changeset: it accepts no more changes. *Cancel safety*: dropped halfway, it may or may not
+    /// be closed.
     pub async fn close(&self) -> Result<(), PlanError> {
         let id = self.id;
         self.inner

@@ -10,16 +10,16 @@ use protocol::PlanId;
 use crate::plan_worker::CaptureTokens;
 use crate::{Actor, Plan, PlanError, Plans, Unapplied, state};
 
-/// How long a plan that is given up waits for a landing that is being carried out.
+/// How long a discard waits for a landing in progress.
 const LANDING_WAIT: Duration = Duration::from_secs(30);
-/// How often a plan is tried to be given up again because a landing of it began at the same moment.
+/// How often a discard is retried because a landing of the plan began at the same moment.
 const DISCARD_TRIES: usize = 3;
-/// How long a discard by force waits for the files of the sandbox to be gone.
+/// How long a forced discard waits for the sandbox's files to be removed.
 const FILES_GONE_WITHIN: Duration = Duration::from_secs(2);
 
 impl Plans {
-    /// Gives a plan up. If its work is given up too, nothing of it is looked at any more, and a capture that is on its way is
-    /// called off.
+    /// Discards a plan. If its work is given up too, the sandbox is no longer scanned, and a running capture is
+    /// cancelled.
     pub async fn discard(
         &self,
         plan: PlanId,
@@ -40,7 +40,7 @@ impl Plans {
                 .at_plan(plan, move |worker| Box::pin(worker.discard(by, seen, work)))
                 .await;
             match discarded {
-                // A landing may have begun since.
+                // A landing may have begun in the meantime.
                 Err(PlanError::Busy { .. }) if work == Unapplied::GiveUp && tries.next().is_some() => {}
                 discarded => {
                     drop(hold);
@@ -53,10 +53,10 @@ impl Plans {
         }
     }
 
-    /// Gives up a plan of another daemon, with its work. Whoever calls this has made sure that that daemon is gone; if it comes
-    /// back, it removes the sandbox.
+    /// Discards a plan of another daemon, with its work. The caller must have made sure that the other daemon is gone;
+    /// if it comes back, it removes the sandbox.
     ///
-    /// *Cancel safety*: dropped halfway, it may or may not be given up.
+    /// *Cancel safety*: dropped halfway, it may or may not be discarded.
     pub async fn discard_of_gone(&self, id: PlanId, by: Actor, seen: Option<u64>) -> Result<Plan, PlanError> {
         let discarded = Plan::update(&self.inner.log, id, DISCARD_TRIES, |plan| {
             let plan = plan.ok_or(PlanError::NotFound(id))?;
@@ -65,7 +65,7 @@ impl Plans {
                 return Err(PlanError::Stale { plan: id, actual });
             }
             let mut record = plan.record.clone();
-            // They ended with that daemon, and nobody will ask what they changed.
+            // They ended with that daemon, and their changes are no longer needed.
             record.running.clear();
             let now = self.inner.time.now();
             let (record, events) = state::discard(id, &record, &by, Unapplied::GiveUp, now)?;
@@ -81,9 +81,10 @@ impl Plans {
         }
     }
 
-    /// Waits a moment for the files of a plan that was given up: most are gone at once, and whoever comes next has their room.
+    /// Waits a moment for the files of a discarded plan to be removed: most are removed at once, and the next plan can
+    /// use the space.
     async fn see_files_go(&self, plan: PlanId) {
-        // What was left at the worker comes before this.
+        // The worker finishes its queued work before this.
         let gone = self.inner.at_plan(plan, |_| Box::pin(async { Ok(()) }));
         let moment = Deadline::after(&self.inner.clock, FILES_GONE_WITHIN);
         tokio::select! {
@@ -92,7 +93,7 @@ impl Plans {
         }
     }
 
-    /// Waits for the landing that a plan takes part in, or brings it to an end if nobody carries it out.
+    /// Waits for the landing that a plan takes part in, or finishes it if nothing is carrying it out.
     async fn release(&self, plan: &Plan, work: Unapplied) -> Result<(), PlanError> {
         let workspace = plan.record.facts.workspace;
         let released = self

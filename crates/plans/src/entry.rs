@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::RelPath;
 
-/// The permissions of a file that count. The others (set-user-id and such) are never carried anywhere.
+/// The permission bits that count. The others (set-user-id and such) are never carried.
 pub const MODE_MASK: u32 = 0o777;
 
-/// What is at a path. Times and owners are no part of it.
+/// What is at a path. Times and owners aren't part of it.
 #[derive(Clone, Debug, Eq, Hash, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Entry {
@@ -16,7 +16,7 @@ pub enum Entry {
         /// The address of its content, which is its BLAKE3 hash.
         #[serde(with = "blob_text")]
         hash: BlobId,
-        /// How many bytes it has.
+        /// Its size in bytes.
         size: u64,
         /// Its permissions, see [`MODE_MASK`].
         mode: u32,
@@ -24,11 +24,11 @@ pub enum Entry {
     Symlink {
         target: LinkTarget,
     },
-    /// A directory. It is there so that an empty one is not lost; what is in it has entries of its own.
+    /// A directory. It is listed so that an empty one isn't lost; its contents have their own entries.
     Directory,
 }
 
-/// Where a symlink points. It need not be text, and need not exist.
+/// Where a symlink points. It doesn't have to be text, or exist.
 #[derive(Clone, Eq, Hash, PartialEq)]
 pub struct LinkTarget(pub Box<[u8]>);
 
@@ -39,8 +39,8 @@ pub struct Change {
     pub before: Option<Entry>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<Entry>,
-    /// Where it came from, if it was renamed: the file was at that path, as `before` says, and no longer is. The path
-    /// itself was free then. The old path has no change of its own.
+    /// The old path, if it was renamed: the file was there with the entry in `before`, and no longer is. The new path
+    /// was free before. The old path has no change of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<RelPath>,
 }
@@ -49,10 +49,10 @@ pub struct Change {
 #[serde(rename_all = "snake_case")]
 pub enum ChangeKind {
     Create,
-    /// The content is another one, and perhaps the permissions, or a file became a symlink or the other way round.
+    /// The content changed, and perhaps the permissions, or a file became a symlink or vice versa.
     Modify,
     Delete,
-    /// It is at another path, and perhaps has another content.
+    /// It moved to another path, perhaps with another content.
     Rename,
     Chmod,
     Symlink,
@@ -106,7 +106,7 @@ impl std::fmt::Debug for LinkTarget {
 }
 
 impl Serialize for LinkTarget {
-    /// As text if it is text, otherwise as a list of bytes.
+    /// As text if it is UTF-8, otherwise as a list of bytes.
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match std::str::from_utf8(&self.0) {
             Ok(text) => serializer.serialize_str(text),

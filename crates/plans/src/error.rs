@@ -113,19 +113,19 @@ pub enum PlanError {
 }
 
 impl PlanError {
-    /// A failure of the system, with what was being done.
+    /// An I/O error, with what was being done.
     pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let what = what.into();
         move |source| Self::Io { what, source }
     }
 
-    /// Somebody else is always a step ahead.
+    /// The plan kept changing, so every attempt lost the race.
     pub(crate) fn moving(plan: PlanId) -> Self {
         let by = "it is being changed by somebody else all the time".to_owned();
         Self::Busy { plan, by }
     }
 
-    /// Whether the database is away, or has just come back: the same may go well a little later.
+    /// Whether the database is down, or has just come back: a retry may succeed a little later.
     #[must_use]
     pub fn is_outage(&self) -> bool {
         match self {
@@ -137,7 +137,7 @@ impl PlanError {
         }
     }
 
-    /// Whether what was asked for may have been done all the same, because the answer of the log was lost.
+    /// Whether the request may have been carried out anyway, because the log's answer was lost.
     #[must_use]
     pub fn may_be_done(&self) -> bool {
         match self {

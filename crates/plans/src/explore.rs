@@ -1,6 +1,6 @@
-//! Looking through the files of a sandbox, as its actor sees them.
+//! Browsing the files of a sandbox, as its actor sees them.
 //!
-//! Everything goes through the descriptor of the sandbox's root; see [`Tree`]. All of it blocks.
+//! Everything goes through the descriptor of the sandbox's root; see [`Tree`]. Everything here blocks.
 
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
@@ -12,15 +12,15 @@ use crate::{
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum WalkOver {
-    /// What git would ignore is passed over, unless the walk begins in it.
+    /// Skips what git would ignore, unless the walk begins inside it.
     WhatCounts,
     Everything,
 }
 
-/// Takes what a walk comes by, and says whether it goes on.
+/// Called for each entry of a walk; decides whether to continue.
 pub type Visit<'a> = &'a mut dyn FnMut(&RelPath, FileKind) -> ControlFlow<()>;
 
-/// The files of a sandbox, for somebody who looks.
+/// Read access to the files of a sandbox.
 #[derive(Debug)]
 pub struct Explorer<'a, 'rules> {
     tree: &'a Tree,
@@ -33,9 +33,9 @@ impl Explorer<'_, '_> {
         self.tree
     }
 
-    /// Walks over a directory, or the root, in the order of names: each directory before what is in it. A path that is a
-    /// file is all there is to see then. Pipes, sockets and devices are passed over, and what must not be read, and what
-    /// is git's or ours. What appears or goes away meanwhile may be seen or not.
+    /// Walks a directory, or the root, in name order: each directory before its contents. If the path is a file, only
+    /// that file is visited. Skips pipes, sockets and devices, anything unreadable, and files of git or tidelock.
+    /// Entries that appear or disappear during the walk may or may not be visited.
     pub fn walk(
         &mut self,
         below: Option<&RelPath>,
@@ -53,7 +53,7 @@ impl Explorer<'_, '_> {
                     .map_err(|error| refused(Some(path), &error))?;
                 let kind = found.map(|stat| stat.kind).ok_or_else(|| missing(path))?;
                 let is_directory = kind == FileKind::Directory;
-                // Who names something that is ignored wants to see it.
+                // If the caller names an ignored path, they want to see it.
                 if over == WalkOver::WhatCounts && self.is_ignored(path, is_directory)? {
                     over = WalkOver::Everything;
                 }
@@ -75,7 +75,7 @@ impl Explorer<'_, '_> {
         Ok(())
     }
 
-    /// Puts what is in a directory on the stack, so that the first name comes out first.
+    /// Pushes the entries of a directory onto the stack, so that the first name is popped first.
     fn push_names(
         &mut self,
         directory: Option<&RelPath>,
@@ -96,7 +96,7 @@ impl Explorer<'_, '_> {
                 Some(directory) => directory.join(&name),
                 None => RelPath::from_path(name.as_ref()),
             };
-            // A name that no path can have is never part of a plan.
+            // An invalid name is never part of a plan.
             let Ok(path) = joined else { continue };
             if over == WalkOver::WhatCounts && self.is_ignored(&path, kind == FileKind::Directory)? {
                 continue;
@@ -128,7 +128,7 @@ pub(crate) fn explore<R>(
     seen.ok_or(PlanError::Closing)
 }
 
-/// A directory that went away since it was listed, or must not be read.
+/// The directory was removed since it was listed, or can't be read.
 fn is_passed_over(error: &TreeError) -> bool {
     error.is_absence() || error.kind() == std::io::ErrorKind::PermissionDenied
 }
@@ -146,7 +146,7 @@ fn refused(path: Option<&RelPath>, error: &TreeError) -> PlanError {
     }
 }
 
-/// What is at a path, or at the root. It blocks.
+/// Reads what is at a path, or at the root. It blocks.
 pub(crate) fn read(tree: &Tree, path: Option<&RelPath>) -> Result<FileFound, PlanError> {
     let said = |error: TreeError| {
         let path = path.map(ToString::to_string).unwrap_or_default();
@@ -175,7 +175,7 @@ pub(crate) fn read(tree: &Tree, path: Option<&RelPath>) -> Result<FileFound, Pla
     Ok(FileFound::Directory { names })
 }
 
-/// A name, with a slash if it is a directory.
+/// A name, with a trailing slash for a directory.
 fn shown((name, kind): (std::ffi::OsString, FileKind)) -> String {
     let name = match RelPath::from_bytes(name.as_bytes()) {
         Ok(path) => path.to_string(),

@@ -1,5 +1,5 @@
-//! Forgetting plans for good, on request or when they are old: their changes, the contents, and their landings. Nothing
-//! of them stays in the home, except what others refer to as well.
+//! Forgetting plans for good, on request or when they are old: their changes, contents and landings. Nothing of them
+//! stays in the home, except what others also refer to.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
@@ -13,16 +13,17 @@ use crate::inner::{PlansInner, base_error, blocking};
 use crate::landing_queue::{OldLandings, forget_landings};
 use crate::{Actor, Forgotten, Plan, PlanError, PlanRecord, Plans, store};
 
-/// How long a plan stays after it is over, whatever room its contents take: so long an undo is possible for sure.
+/// How long a plan is kept after it ended, however much space its contents take. An undo is always possible for
+/// that long.
 const KEPT_AT_LEAST: Duration = Duration::from_secs(24 * 60 * 60);
-/// How many plans are read, and forgotten, at a time.
+/// How many plans are read and forgotten at a time.
 const PAGE: u32 = 64;
 const UPKEEP: &str = "upkeep";
 
 impl Plans {
-    /// Forgets a plan that is over, for good: what was changed in it, the contents that nobody else has, and what an
-    /// apply of it did. It can no longer be undone. Refused if it is open or sealed, if something runs in it, or if an
-    /// open plan merges into it. If the future is dropped, it can be forgotten again.
+    /// Forgets an ended plan for good: its changes, the contents that nothing else refers to, and the record of its
+    /// apply. It can no longer be undone. Refused if the plan is open or sealed, if something runs in it, or if an
+    /// open plan merges into it. If the future is dropped, call it again.
     pub async fn forget(&self, id: PlanId, by: Actor, seen: Option<u64>) -> Result<Forgotten, PlanError> {
         let inner = &self.inner;
         must_have_no_children(inner, id).await?;
@@ -43,9 +44,9 @@ impl Plans {
         })
     }
 
-    /// Forgets plans that are over for longer than the settings allow, and the oldest ones as long as all contents take
-    /// more room than they allow. Plans that are open, sealed or undone have work in them that is nowhere else, and
-    /// stay. If the future is dropped, the rest is forgotten the next time.
+    /// Forgets plans that ended longer ago than the settings allow, and the oldest ones while all contents take more
+    /// space than allowed. Open, sealed and undone plans hold work that exists nowhere else, and are kept. If the
+    /// future is dropped, the rest is forgotten the next time.
     pub async fn forget_old(&self) -> Result<Forgotten, PlanError> {
         let inner = &self.inner;
         let mut forgotten = Forgotten::default();
@@ -54,7 +55,7 @@ impl Plans {
             forget_oldest(inner, state, is_old, u64::MAX, &mut forgotten).await?;
         }
         forget_landings(inner, OldLandings::All).await?;
-        // What is discarded can never be applied, so it goes before what can still be undone.
+        // Discarded plans can never be applied, so they are removed before those that can still be undone.
         for state in [PlanState::Discarded, PlanState::Applied] {
             loop {
                 let collected = inner.log.collect_blobs().await?;
@@ -75,7 +76,7 @@ impl Plans {
     }
 }
 
-/// A plan that others merge into is not forgotten before them.
+/// A plan that others merge into isn't forgotten before them.
 async fn must_have_no_children(inner: &PlansInner, id: PlanId) -> Result<(), PlanError> {
     let open = store::plans_in(&inner.log, &[PlanState::Open, PlanState::Sealed]).await?;
     if let Some(child) = open.iter().find(|child| child.record.facts.parent == Some(id)) {
@@ -87,7 +88,7 @@ async fn must_have_no_children(inner: &PlansInner, id: PlanId) -> Result<(), Pla
     Ok(())
 }
 
-/// Images of the workspace that have some of these contents, and that no plan needs.
+/// Drops images of the workspace that have any of these contents and that no plan needs.
 async fn drop_bases_with(inner: &PlansInner, contents: BTreeSet<BlobId>) -> Result<u64, PlanError> {
     if contents.is_empty() {
         return Ok(0);
@@ -107,7 +108,7 @@ fn is_over_for(inner: &PlansInner, plan: &Plan, long: Duration) -> bool {
     inner.time.now().since(plan.record.changed_at) >= long
 }
 
-/// Forgets the oldest plans in a state that may go, at most `limit` of them.
+/// Forgets the oldest plans in a state that allows it, at most `limit` of them.
 async fn forget_oldest(
     inner: &Arc<PlansInner>,
     state: PlanState,
@@ -148,7 +149,7 @@ async fn forget_oldest(
                     forgotten.bytes += remains.sandbox_bytes;
                     left -= 1;
                 }
-                // Somebody has just done something to it; so it is not old.
+                // Someone has just used it, so it isn't old.
                 Err(PlanError::Stale { .. } | PlanError::Busy { .. } | PlanError::NotOver { .. }) => {}
                 Err(error) => return Err(error),
             }

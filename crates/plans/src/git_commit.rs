@@ -1,12 +1,12 @@
-//! A git commit of a few paths, as they are in the working tree, and of nothing else.
+//! A git commit of a few paths in their working tree state, and of nothing else.
 //!
-//! It is made beside the user's index: a tree is built in an index of its own, from the tree of HEAD and the paths, and the
-//! branch is moved by compare and swap. What the user has staged stays staged. In the user's index only these paths
-//! are brought up to date, and only those of which nothing was staged.
+//! It bypasses the user's index: a tree is built in a separate index, from HEAD's tree and the paths, and the branch is
+//! moved by compare-and-swap. What the user has staged stays staged. In the user's index, only these paths are
+//! refreshed, and only those that had nothing staged.
 //!
-//! No hooks are run: not `pre-commit`, not `commit-msg`, none. What was applied has passed the checks of its plan, and a hook
-//! would see an index that the user never made. The commit is not signed. What does run are the clean filters that
-//! `.gitattributes` and the configuration of git name (`filter.NAME.clean`, as of git-lfs), as with `git add`.
+//! No hooks run: not `pre-commit`, not `commit-msg`, not any other. The applied changes have passed their plan's
+//! checks, and a hook would see an index that the user never made. The commit isn't signed. The clean filters named by
+//! `.gitattributes` and the git configuration (`filter.NAME.clean`, like git-lfs) do run, as with `git add`.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ffi::{OsStr, OsString};
@@ -17,7 +17,7 @@ use std::process::{Command, Stdio};
 
 use crate::{FileKind, RelPath, Tree, TreeError};
 
-/// What is in the git directory while something is going on that a commit would disturb, and what that is.
+/// Files in the git directory that mark an operation in progress that a commit would disturb, with its name.
 const GOING_ON: &[(&str, &str)] = &[
     ("MERGE_HEAD", "a merge"),
     ("rebase-merge", "a rebase"),
@@ -26,10 +26,10 @@ const GOING_ON: &[(&str, &str)] = &[
     ("REVERT_HEAD", "a revert"),
     ("sequencer", "a cherry-pick or revert of several commits"),
 ];
-/// How much of what git says is shown.
+/// How much of git's output is shown.
 const SAID_CHARACTERS: usize = 2000;
 
-/// Who a commit is by. Without one it is whom git knows.
+/// The author of a commit. Defaults to the user that git knows.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Author {
     pub name: String,
@@ -39,10 +39,10 @@ pub struct Author {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct GitCommit {
     pub id: String,
-    /// Paths of which the user has staged something else. Their index has it still.
+    /// Paths where the user had staged something else. Their index still has it.
     pub still_staged: Vec<RelPath>,
-    /// Why the user's index could not be brought up to date, if it could not. Then git shows the paths as staged the other
-    /// way round, until `git reset` of them.
+    /// Why the user's index couldn't be refreshed, if that failed. Git then shows the paths as staged in reverse, until
+    /// you `git reset` them.
     pub index_left: Option<String>,
 }
 
@@ -68,8 +68,8 @@ pub enum GitCommitError {
     Git { command: String, said: String },
 }
 
-/// Whether a commit could be made now: it is a repository, nothing is going on in it, and git knows whom a commit is by.
-/// It blocks.
+/// Whether a commit can be made now: the root is a repository, no operation is in progress, and git knows the
+/// committer. It blocks.
 pub(crate) fn may_commit(root: &Path) -> Result<(), GitCommitError> {
     let git = Git { root };
     let directory = git.directory()?;
@@ -84,10 +84,10 @@ pub(crate) fn may_commit(root: &Path) -> Result<(), GitCommitError> {
     Ok(())
 }
 
-/// Commits paths as they are in the working tree, on the current branch, or on a HEAD that is detached. It blocks.
+/// Commits paths in their working tree state, on the current branch or a detached HEAD. It blocks.
 ///
 /// # Errors
-/// Nothing has changed then, see [`GitCommitError`].
+/// See [`GitCommitError`]. Nothing has changed then.
 pub fn commit_paths(
     root: &Path,
     paths: &[RelPath],
@@ -123,7 +123,7 @@ pub fn commit_paths(
     let new = git.commit_tree(&new_tree, old, message, author)?;
     git.move_branch(&head, &new, message)?;
 
-    // From here on the commit is made, whatever happens to the index.
+    // From here on, the commit exists, whatever happens to the index.
     let refreshed = git.refresh(&new, paths, &staged);
     let still_staged = git.differ(&new, paths);
     Ok(GitCommit {
@@ -137,7 +137,7 @@ pub fn commit_paths(
     })
 }
 
-/// An index of our own, which goes when it is dropped.
+/// A separate index that is removed on drop.
 struct Beside(PathBuf);
 
 impl Beside {
@@ -151,14 +151,14 @@ impl Drop for Beside {
         for suffix in ["", ".lock"] {
             let mut path = self.0.clone().into_os_string();
             path.push(suffix);
-            // Usually there is no lock; and a small file that stays behind does no harm.
+            // Usually there is no lock, and a small leftover file does no harm.
             std::fs::remove_file(path).ok();
         }
     }
 }
 
 struct Head {
-    /// The branch; `None` if it is detached.
+    /// The branch; `None` if HEAD is detached.
     branch: Option<String>,
     commit: Option<String>,
 }
@@ -217,7 +217,7 @@ impl Git<'_> {
         })
     }
 
-    /// Those of the paths that the user's index has otherwise than a tree.
+    /// The paths that differ between the user's index and a tree.
     fn differ(&self, tree: &str, paths: &[RelPath]) -> Result<BTreeSet<RelPath>, GitCommitError> {
         let wanted: HashSet<&[u8]> = paths.iter().map(RelPath::as_bytes).collect();
         let said = self.run(
@@ -236,14 +236,14 @@ impl Git<'_> {
         Ok(names.filter_map(|name| RelPath::from_bytes(name).ok()).collect())
     }
 
-    /// Takes the paths up into the index beside, as they are in the working tree.
+    /// Adds the paths to the separate index, as they are in the working tree.
     fn take_up(&self, beside: &Beside, tree: &Tree, paths: &[RelPath]) -> Result<(), GitCommitError> {
         let (mut there, mut gone) = (Vec::new(), Vec::new());
         for path in paths {
             let kind = tree.stat(path)?.map(|stat| stat.kind);
             let list = match kind {
                 Some(FileKind::File | FileKind::Symlink) => &mut there,
-                // Git knows no directories; if there was a file in its place, that is gone.
+                // Git doesn't track directories; a file that was here before is deleted.
                 Some(FileKind::Directory | FileKind::Special) | None => &mut gone,
             };
             list.extend_from_slice(path.as_bytes());
@@ -281,7 +281,7 @@ impl Git<'_> {
 
     fn move_branch(&self, head: &Head, new: &str, message: &str) -> Result<(), GitCommitError> {
         let subject = format!("commit: {}", message.lines().next().unwrap_or_default());
-        // Nothing as the old value means that there must be none.
+        // An empty old value means that the ref must not exist.
         let old = head.commit.as_deref().unwrap_or_default();
         let moved = match &head.branch {
             Some(branch) => self.run(None, &["update-ref", "-m", &subject, branch, new, old], b""),
@@ -304,7 +304,7 @@ impl Git<'_> {
         }
     }
 
-    /// Brings the paths up to date in the user's index, but for those of which something was staged.
+    /// Refreshes the paths in the user's index, except those that had something staged.
     fn refresh(
         &self,
         commit: &str,
@@ -332,7 +332,7 @@ impl Git<'_> {
                 }
             }
         }
-        // First what goes: a file may be where a directory was.
+        // Deletions first: a file may replace a directory.
         gone.extend(there);
         let update = ["update-index", "--add", "--replace", "-z", "--index-info"];
         self.run(None, &update, &gone).map(drop)
@@ -348,7 +348,7 @@ impl Git<'_> {
         finish(command, arguments.first().unwrap_or(&""), input)
     }
 
-    /// A command of git that knows nothing of where it is started from, and runs no hooks.
+    /// A git command that doesn't inherit the caller's repository environment, and runs no hooks.
     fn command(&self, index: Option<&Path>) -> Command {
         let mut command = Command::new("git");
         for (name, _) in std::env::vars_os() {
@@ -370,14 +370,15 @@ impl Git<'_> {
     }
 }
 
-/// Runs a command that takes all its input before it says much.
+/// Runs a command that reads all of its input before it writes much.
 fn finish(mut command: Command, name: &str, input: &[u8]) -> Result<Vec<u8>, GitCommitError> {
     command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     let mut child = command.spawn().map_err(GitCommitError::Run)?;
-    // It is closed here, whether it took all or not: a command that fails early says why itself.
+    // Stdin is closed here, whether the command read all of it or not: a command that fails early reports
+    // why.
     let fed = child
         .stdin
         .take()

@@ -1,4 +1,4 @@
-//! What all parts of the service share.
+//! State that all parts of the service share.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -31,13 +31,13 @@ use crate::{
 
 pub(crate) type BoxFuture<'a, R> = Pin<Box<dyn Future<Output = Result<R, PlanError>> + Send + 'a>>;
 
-/// A worker that does nothing as long as this is there.
+/// Keeps a worker paused until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Hold {
     _until_dropped: oneshot::Sender<()>,
 }
 
-/// What all parts of the service share.
+/// State that all parts of the service share.
 #[derive(Debug)]
 pub(crate) struct PlansInner {
     pub(crate) log: Log,
@@ -62,16 +62,16 @@ pub(crate) struct PlansInner {
     pub(crate) landing_queues: Workers<WorkspaceId, LandingQueue>,
     pub(crate) recovering: Recovering,
     pub(crate) registry: Workers<(), Registry>,
-    /// Landings that could not be brought to an end when that was last tried.
+    /// Landings that couldn't be finished at the last attempt.
     pub(crate) stuck: ByWorkspace<StuckLanding>,
-    /// What is weaker about a workspace, in words; `None` once it was found that nothing is.
+    /// Which guarantees are weaker in a workspace, as text; `None` once we found that all hold.
     pub(crate) notices: ByWorkspace<Option<String>>,
 }
 
-/// Something that this daemon knows of some workspaces.
+/// Something that this daemon knows about some workspaces.
 #[derive(Debug)]
 pub(crate) struct ByWorkspace<T>(
-    // Guards the map; held for one look or one change.
+    // Guards the map; held for one lookup or change.
     Mutex<HashMap<WorkspaceId, T>>,
 );
 
@@ -105,12 +105,12 @@ impl PlansInner {
         self.directory.join("staging")
     }
 
-    /// Where content of others is kept that has no place in a workspace.
+    /// Where other people's content is kept that can't stay in a workspace.
     pub(crate) fn shelf(&self) -> Shelf {
         Shelf::new(self.directory.join("kept"))
     }
 
-    /// The file that remembers what the files of a workspace were like.
+    /// The file that caches the stat data of a workspace's files.
     pub(crate) fn stat_cache(&self, workspace: WorkspaceId) -> PathBuf {
         self.directory.join("workspaces").join(workspace.to_string())
     }
@@ -124,7 +124,7 @@ impl PlansInner {
         self.plan_workers.run(id, make, work).await?
     }
 
-    /// Decides on the next record of a plan and commits it, after what was asked of the plan before.
+    /// Decides on the next record of a plan and commits it, after everything requested of the plan before.
     pub(crate) async fn change_plan(
         self: &Arc<Self>,
         id: PlanId,
@@ -134,7 +134,7 @@ impl PlansInner {
             .await
     }
 
-    /// Leaves a piece of work for the worker of a plan, and doesn't wait for it.
+    /// Queues work for the worker of a plan without waiting for it.
     pub(crate) fn enqueue_at_plan(
         self: &Arc<Self>,
         id: PlanId,
@@ -146,7 +146,7 @@ impl PlansInner {
         self.plan_workers.enqueue(&id, make, work);
     }
 
-    /// Keeps the worker of a plan from doing anything until the hold is dropped. Then it looks at the log again.
+    /// Pauses the worker of a plan until the hold is dropped. Then it reads the log again.
     pub(crate) async fn hold(self: &Arc<Self>, id: PlanId) -> Result<Hold, PlanError> {
         let (begun, has_begun) = oneshot::channel();
         let (hold, released) = oneshot::channel();
@@ -155,7 +155,7 @@ impl PlansInner {
                 if begun.send(()).is_err() {
                     return;
                 }
-                // It is never sent: it is dropped.
+                // Nothing is ever sent; the sender is dropped.
                 drop(released.await);
                 worker.forget();
             })
@@ -164,8 +164,8 @@ impl PlansInner {
         Ok(Hold { _until_dropped: hold })
     }
 
-    /// Does something at the worker of a workspace. Whatever is carried out on it, and whatever must not see it halfway,
-    /// is done there.
+    /// Runs something at the worker of a workspace. Everything that changes the workspace, or must not see it half
+    /// changed, runs there.
     pub(crate) async fn at_workspace<R: Send + 'static>(
         self: &Arc<Self>,
         id: WorkspaceId,
@@ -187,7 +187,7 @@ impl PlansInner {
         self.steps.0.reached(Step { kind, path: None });
     }
 
-    /// Makes a base survive a loss of power, while others go on with it.
+    /// Makes a base survive a power loss, in the background.
     pub(crate) fn settle_base(&self, base: Base) {
         let bases = self.bases.clone();
         self.tasks.spawn("settling a base", async move {
@@ -217,7 +217,7 @@ pub(crate) fn base_error(error: &(dyn std::error::Error + 'static)) -> PlanError
     PlanError::Base(with_causes(error))
 }
 
-/// An error with what led to it, in one line.
+/// An error with its causes, in one line.
 pub(crate) fn with_causes(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -228,7 +228,7 @@ pub(crate) fn with_causes(error: &(dyn std::error::Error + 'static)) -> String {
     text
 }
 
-/// Does something that blocks, where that keeps nobody waiting. *Cancel safety*: dropped halfway, it goes on.
+/// Runs blocking work where it doesn't hold up other tasks. *Cancel safety*: dropped halfway, the work continues.
 pub(crate) async fn blocking<R: Send + 'static>(
     work: impl FnOnce() -> R + Send + 'static,
 ) -> Result<R, PlanError> {

@@ -1,4 +1,4 @@
-//! Landings as the log has them: what an apply or an undo does, path by path, written down before anything is touched.
+//! Landings in the log: what an apply or an undo does, path by path, recorded before anything is touched.
 
 use eventlog::UnixMs;
 use protocol::{ChangesetId, HomeId, PlanId, WorkspaceId};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Actor, Attempt};
 
-/// A landing. It is the body of its head; what it does stands in its events.
+/// A landing. This is the body of its head; its events list its effects.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub(crate) struct LandingRecord {
     pub(crate) state: LandingState,
@@ -14,31 +14,31 @@ pub(crate) struct LandingRecord {
     pub(crate) by: Actor,
     pub(crate) at: UnixMs,
     pub(crate) workspace: WorkspaceId,
-    /// The plan whose sandbox it is carried out on, if that is not the workspace.
+    /// The plan that owns the sandbox it is carried out on, if that isn't the workspace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) parent: Option<PlanId>,
     pub(crate) plans: Vec<PlanId>,
-    /// The one changeset that is taken back, if it is not the whole plan.
+    /// The changeset to undo, if it isn't the whole plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) changeset: Option<ChangesetId>,
-    /// The home whose machine has the workspace.
+    /// The home on the machine that has the workspace.
     pub(crate) home: HomeId,
-    /// The message of the git commit that is to be made of it.
+    /// The message of the git commit to make of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) commit: Option<String>,
-    /// How many effects it has. Fewer events mean that it was never written down whole, and so never begun.
+    /// How many effects it has. Fewer events mean that it was never recorded completely, and so never begun.
     pub(crate) effects: u64,
 }
 
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum LandingState {
-    /// It is being written down. Nothing was touched.
+    /// It is being recorded. Nothing was touched.
     Written,
     Begun,
     Done,
     TakenBack,
-    /// It could neither be finished nor taken back, and somebody gave it up. Part of it may be done.
+    /// It could be neither finished nor rolled back, and was abandoned. Part of it may be done.
     SetAside,
 }
 

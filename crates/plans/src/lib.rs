@@ -1,13 +1,15 @@
 //! Plans: isolated pieces of work on a workspace, applied as a whole or not at all, and undone one by one.
 //!
-//! - [`Plans`] is the service: it opens plans, records what is changed in them, applies and undoes them.
-//! - [`PlanExecutionContext`] is a plan as one actor works in it; a [`ChangesetHandle`] takes that actor's changes.
-//! - [`Bases`] keep a workspace as it was; a [`Sandbox`] shows it to a command and keeps the command's writes apart.
-//! - [`merge_changes`], [`diff`](fn@diff) and [`OverlapDetector`] compute what changes amount to, without touching anything.
-//! - [`landing`] carries out changes on a tree, all of them or none.
+//! - [`Plans`] is the service: it opens plans, records changes to them, applies and undoes them.
+//! - [`PlanExecutionContext`] is a plan from the view of one actor; a [`ChangesetHandle`] records that actor's
+//!   changes.
+//! - [`Bases`] keep a copy of a workspace; a [`Sandbox`] shows it to a command and isolates the command's writes.
+//! - [`merge_changes`], [`diff`](fn@diff) and [`OverlapDetector`] compute the result of changes without touching
+//!   anything.
+//! - [`landing`] applies changes to a tree, all or nothing.
 //!
-//! **Who owns the state:** the log. One worker per plan and one landing queue per workspace do one thing after the other,
-//! and every change is a commit on the version that they saw.
+//! **Who owns the state:** the log. One worker per plan and one landing queue per workspace do one thing after the
+//! other, and every change is a commit on the version that they saw.
 //!
 //! **What must not happen here:** HTTP, jobs, agents.
 

@@ -1,4 +1,4 @@
-//! The contents of files, as the log keeps them.
+//! File contents in the log.
 
 use std::fs::File;
 use std::io;
@@ -11,20 +11,20 @@ use tokio::runtime::Handle;
 use crate::inner::blocking;
 use crate::{ContentSink, Contents, PlanError, RelPath, TEXT_LIMIT_BYTES, TreeError};
 
-/// How many contents are put at once. The log takes what comes together in one go, so one by one would wait for the disk
-/// each time.
+/// How many contents are stored at once. The log writes a batch in one go, so storing them one by one would wait for
+/// the disk each time.
 pub(crate) const PUT_TOGETHER: usize = 64;
 
-/// The contents in a log, for code that blocks.
+/// The contents in a log, for blocking code.
 #[derive(Clone, Debug)]
 pub(crate) struct LogContents {
     log: Log,
-    /// Reading goes on there while the caller blocks.
+    /// Runs the reads while the caller blocks.
     runtime: Handle,
 }
 
 impl LogContents {
-    /// Must be called inside the runtime of the log.
+    /// Must be called inside the log's runtime.
     pub(crate) fn new(log: Log) -> Self {
         Self {
             log,
@@ -32,7 +32,7 @@ impl LogContents {
         }
     }
 
-    /// Puts a content into the log. It blocks.
+    /// Stores a content in the log. It blocks.
     pub(crate) fn keep(&self, content: &Bytes) -> io::Result<()> {
         let put = self.runtime.block_on(self.log.put_blob(&**content));
         put.map(drop).map_err(|error| to_io(&error))
@@ -83,9 +83,9 @@ fn to_io(error: &BlobError) -> io::Error {
     }
 }
 
-/// A content that is to be put into the log.
+/// A content to store in the log.
 pub(crate) enum Source {
-    /// It is in a file, which is opened when its turn comes: there may be more of them than a process may have open.
+    /// In a file, which is opened when its turn comes: there may be more of them than a process may have open.
     File(Opening),
     Bytes(Bytes),
 }
@@ -94,7 +94,7 @@ pub(crate) enum Source {
 pub(crate) type Opening = Box<dyn FnOnce() -> Result<File, PlanError> + Send>;
 
 impl Source {
-    /// A file of a tree, by what opens it there.
+    /// A file of a tree, with a function that opens it.
     pub(crate) fn of_tree(
         path: RelPath,
         open: impl FnOnce(&RelPath) -> Result<Result<File, TreeError>, PlanError> + Send + 'static,
@@ -105,7 +105,7 @@ impl Source {
                 what: format!("reading `{path}`"),
                 source,
             }),
-            // It is not what it was a moment ago.
+            // It has just changed.
             Err(error) => Err(PlanError::FileRefused {
                 path: path.to_string(),
                 why: format!("somebody else changed it at the same moment: {error}"),
@@ -114,7 +114,8 @@ impl Source {
     }
 }
 
-/// Puts contents into the log, many at a time, and says where each is, in order. What is there already is not put again.
+/// Stores contents in the log, many at a time, and returns their addresses in order. Contents that are already there
+/// aren't stored again.
 pub(crate) async fn put_all(
     log: &Log,
     sources: Vec<(Option<BlobId>, Source)>,

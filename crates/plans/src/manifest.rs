@@ -1,4 +1,4 @@
-//! A manifest: everything that is in a tree, by path.
+//! A manifest: everything in a tree, by path.
 
 mod coding;
 
@@ -11,19 +11,19 @@ pub use coding::BadManifest;
 
 use crate::{Change, Entry, RelPath};
 
-/// Everything that is in a tree: files, symlinks, and all directories. It is in the order of paths.
+/// Everything in a tree: files, symlinks, and all directories, in path order.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Manifest {
     pub(crate) entries: BTreeMap<RelPath, Entry>,
 }
 
-/// Names a manifest: the BLAKE3 hash of what it says. Two trees with the same name are the same tree.
+/// Names a manifest: the BLAKE3 hash of its encoding. Two trees with the same name are the same tree.
 #[derive(Clone, Copy, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct ManifestId(pub(crate) [u8; 32]);
 
 impl Manifest {
-    /// The manifest with these entries. Directories that something lies in and that are not named are added; what
-    /// would lie below a file or a symlink is left out.
+    /// The manifest with these entries. Missing parent directories are added; entries below a file or a symlink
+    /// are left out.
     pub fn from_entries(entries: impl IntoIterator<Item = (RelPath, Entry)>) -> Self {
         let given: BTreeMap<RelPath, Entry> = entries.into_iter().collect();
         let mut manifest = Self::default();
@@ -38,7 +38,7 @@ impl Manifest {
         ManifestId(*blake3::hash(&self.encode()).as_bytes())
     }
 
-    /// What leads from this tree to another one, in the order of paths. Nothing in it is told as a rename.
+    /// The changes that lead from this tree to another one, in path order. Reports no renames.
     #[must_use]
     pub fn changes_to(&self, other: &Self) -> Vec<Change> {
         let change = |path: &RelPath, before: Option<&Entry>, after: Option<&Entry>| Change {
@@ -71,8 +71,8 @@ impl Manifest {
         }
     }
 
-    /// The tree after these changes. What a change says was there before is not looked at. A tree it stays: a new file
-    /// gets the directories it lies in, and nothing stays below what is no directory any more.
+    /// The tree after these changes. Ignores their `before`. The result is always a valid tree: a new file gets its
+    /// parent directories, and nothing stays below something that is no longer a directory.
     #[must_use]
     pub fn with(&self, changes: &[Change]) -> Self {
         let mut manifest = self.clone();
@@ -89,7 +89,7 @@ impl Manifest {
         manifest
     }
 
-    /// Puts in an entry unless something in its way is no directory.
+    /// Adds an entry, unless one of its parents isn't a directory.
     fn put(&mut self, path: RelPath, entry: Entry) {
         for directory in path.ancestors() {
             if !self
@@ -104,7 +104,7 @@ impl Manifest {
         self.entries.insert(path, entry);
     }
 
-    /// Puts in an entry, whatever was there or in its way.
+    /// Adds an entry, replacing whatever was there or in its way.
     fn replace(&mut self, path: RelPath, entry: Entry) {
         for directory in path.ancestors() {
             self.entries.insert(directory, Entry::Directory);
@@ -133,14 +133,14 @@ impl Manifest {
         self.entries.get(path)
     }
 
-    /// Everything, in the order of paths.
+    /// All entries, in path order.
     pub fn iter(&self) -> impl Iterator<Item = (&RelPath, &Entry)> {
         self.entries.iter()
     }
 
-    /// Everything below a directory, in the order of paths.
+    /// All entries below a directory, in path order.
     pub fn below<'a>(&'a self, directory: &'a RelPath) -> impl Iterator<Item = (&'a RelPath, &'a Entry)> {
-        // The order of paths is that of bytes: between `a` and `a/b` there may be `a-b`, which is not below `a`.
+        // Paths are in byte order: between `a` and `a/b` there may be `a-b`, which isn't below `a`.
         let after = [directory.as_bytes(), b"/"].concat();
         self.entries
             .range(directory..)
@@ -148,7 +148,7 @@ impl Manifest {
             .take_while(move |(path, _)| path.is_below(directory))
     }
 
-    /// How many bytes its files have together.
+    /// The total size of its files, in bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         let sizes = self.entries.values().map(|entry| match entry {
@@ -158,7 +158,7 @@ impl Manifest {
         sizes.sum()
     }
 
-    /// How many entries there are.
+    /// The number of entries.
     #[must_use]
     pub fn len(&self) -> usize {
         self.entries.len()

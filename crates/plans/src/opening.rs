@@ -15,7 +15,7 @@ use crate::{
     PlanRecord, Plans, base_request, collect, store, workspaces,
 };
 
-/// The longest title, in characters. It stands in every list.
+/// The longest title, in characters. It is shown in every list.
 const TITLE_LIMIT_CHARS: usize = 200;
 
 struct Beginning {
@@ -31,12 +31,12 @@ struct Beginning {
 
 impl Plans {
     /// Opens a plan, or finds the one that was opened with the same key. If the future is dropped, the plan may or may
-    /// not be there.
+    /// not exist.
     pub async fn open_plan(&self, new: NewPlan) -> Result<Opened, PlanError> {
         self.open_as(new, None).await
     }
 
-    /// The same for a command, which is submitted as this job right after.
+    /// Opens a plan for a command that is submitted as this job right after.
     pub async fn open_plan_for(&self, new: NewPlan, job: String) -> Result<Opened, PlanError> {
         self.open_as(new, Some(job)).await
     }
@@ -67,12 +67,12 @@ impl Plans {
                 publish.await?;
                 Ok(Opened { plan, known: false })
             }
-            // The plan may be there, and whoever asks again gets it. If it is not, the next start takes its sandbox away.
+            // The plan may exist, and a retry finds it. If it doesn't, the next start removes its sandbox.
             Err(error) if error.may_be_done() => Err(error),
             Err(error) => {
                 remove_sandbox(&*strategy, &spec).await?;
                 match (error, &new.idempotency_key) {
-                    // Somebody else has opened it at the same moment.
+                    // Another request has opened it at the same moment.
                     (error, Some(key)) if error.is_conflict() => {
                         known(inner, key, &new).await?.ok_or(PlanError::Closing)
                     }
@@ -83,8 +83,8 @@ impl Plans {
     }
 }
 
-/// An id that sorts after those of all plans that there are. Lists, and whoever asks for the newest plan, go by ids; and a
-/// clock can be set back.
+/// An id that sorts after those of all existing plans. Lists, and requests for the newest plan, sort by id, and a clock
+/// can be set back.
 async fn next_id(inner: &PlansInner) -> Result<PlanId, PlanError> {
     let newest = inner.log.heads(HeadsQuery {
         kind: PlanRecord::KIND.into(),
@@ -98,14 +98,14 @@ async fn next_id(inner: &PlansInner) -> Result<PlanId, PlanError> {
     Ok(newest.map_or_else(PlanId::generate, PlanId::generate_after))
 }
 
-/// Makes room for another sandbox: at the limit, the oldest ones of plans that are over go. Refuses only if that is not
-/// enough.
+/// Makes room for another sandbox: at the limit, removes the oldest ones of plans that have ended. Refuses only if that
+/// isn't enough.
 async fn must_have_room(inner: &Arc<PlansInner>) -> Result<(), PlanError> {
     let Some(lack) = lack_of_room(inner).await? else {
         return Ok(());
     };
     let limit = match lack {
-        // Some more than needed, so that not every plan from here on has to look.
+        // A few more than needed, so that not every plan from here on has to do this.
         Lack::Places { count, max } => count + 1 - max + max / 20,
         Lack::Disk { .. } => usize::MAX,
     };
@@ -125,7 +125,7 @@ async fn must_have_room(inner: &Arc<PlansInner>) -> Result<(), PlanError> {
     }
 }
 
-/// What there is too little of for another sandbox.
+/// What is lacking for another sandbox.
 #[derive(Clone, Copy, Debug)]
 enum Lack {
     Places { count: usize, max: usize },
@@ -154,7 +154,7 @@ async fn known(inner: &Arc<PlansInner>, key: &str, new: &NewPlan) -> Result<Opti
     };
     let id = key.record.0;
     let plan = match store::plan(&inner.log, id).await {
-        // The plan was forgotten, and so is the key: from now on it is as good as new.
+        // The plan was forgotten, and so is the key: it can be used again.
         Err(PlanError::NotFound(_)) => {
             inner.log.remove(vec![key.at()?]).await?;
             return Ok(None);

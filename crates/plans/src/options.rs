@@ -1,4 +1,4 @@
-//! What the service needs, and its settings.
+//! The service's dependencies and settings.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -16,18 +16,18 @@ use crate::landing::{NoSteps, Steps};
 #[derive(Debug)]
 pub struct PlansOptions {
     pub log: Log,
-    /// Where sandboxes, bases and what is being applied are kept. Nobody else uses it.
+    /// The directory for sandboxes, bases and staged files. Nothing else uses it.
     pub directory: PathBuf,
-    /// Other directories of the daemon's, which no command in a sandbox may change. They have to be there.
+    /// The daemon's other directories, which no command in a sandbox may change. They must exist.
     pub guarded: Vec<PathBuf>,
     pub home_id: HomeId,
     pub processes: Processes,
-    /// The environment of the user: where their home and their caches are.
+    /// The user's environment: where their home and their caches are.
     pub environment: BTreeMap<OsString, OsString>,
     pub settings: PlansSettings,
     pub tasks: Tasks,
     pub clock: Arc<dyn Clock>,
-    /// Who is told of the steps of a landing; for tests that stop it at one of them.
+    /// Notified of the steps of a landing; for tests that interrupt it at one of them.
     pub steps: LandingSteps,
 }
 
@@ -46,24 +46,24 @@ impl std::fmt::Debug for LandingSteps {
     }
 }
 
-/// The choices that an owner of a daemon has.
+/// The settings that a daemon's owner can choose.
 #[derive(Clone, Debug)]
 pub struct PlansSettings {
-    /// How much the bases may take that no plan needs any more.
+    /// How much space bases may take that no plan needs any more.
     pub base_quota_bytes: u64,
-    /// How many sandboxes there may be. Those of plans that are over are collected in time.
+    /// The maximum number of sandboxes. Those of ended plans are collected in time.
     pub max_sandboxes: usize,
-    /// How much must be free on the disk for another sandbox.
+    /// How much disk space must be free for another sandbox.
     pub min_free_bytes: u64,
     /// How deep plans may be nested.
     pub max_depth: u16,
-    /// How long plans are kept that were applied or discarded.
+    /// How long applied and discarded plans are kept.
     pub keep_for: Duration,
-    /// How much the contents of all plans may take before the oldest are forgotten that were applied or discarded.
+    /// How much space the contents of all plans may take before the oldest applied or discarded ones are forgotten.
     pub keep_bytes: u64,
-    /// The largest file that a plan carries, in bytes, holes included. A larger one is left out.
+    /// The largest file that a plan carries, in bytes, including holes. A larger one is left out.
     pub max_file_bytes: u64,
-    /// Where commands in a sandbox may write as well.
+    /// Additional directories that commands in a sandbox may write to.
     pub write_below: Vec<PathBuf>,
 }
 

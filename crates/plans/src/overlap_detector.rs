@@ -1,7 +1,7 @@
 //! Which files two open plans both touch, and whether the plans would conflict.
 //!
-//! This is asked while the agents still work, so it has to be quick: how a file differs from its base is computed once,
-//! however many plans it is compared with.
+//! This runs while the agents are still working, so it has to be fast: the diff of a file against its base is computed
+//! once, however many plans it is compared with.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
@@ -14,39 +14,39 @@ use gix_imara_diff::Hunk;
 use crate::merge::{FileEntry, FileMerge, Merge, MergeFiles, line_changes, regions, text_of};
 use crate::{Change, ContentSink, Contents, Entry, MergeDriver, Ours, RelPath, TextMerge};
 
-/// How many differences are remembered: a hundred plans with a hundred files each, in about a megabyte. When it is full, all
-/// are forgotten, and found again as they are needed.
+/// How many diffs are cached: a hundred plans with a hundred files each, in about a megabyte. When the cache is full,
+/// it is cleared, and diffs are computed again as needed.
 const DIFFERENCE_LIMIT: usize = 16_384;
-/// How many outcomes are remembered, of three contents each, in the same way.
+/// How many outcomes are cached, for three contents each, in the same way.
 const OUTCOME_LIMIT: usize = 65_536;
-/// How much text is remembered. The file that many plans have in common is read once. When it is full, all is forgotten.
+/// How much text is cached. A file that many plans share is read once. When the cache is full, it is cleared.
 const TEXT_LIMIT: u64 = 16 * 1024 * 1024;
-/// The most lines that are named for a file. It is a warning, not a report.
+/// The maximum number of lines reported for a file. It is a warning, not a report.
 const LINE_LIMIT: usize = 64;
 
 /// A file that two plans touch.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct OverlapPath {
     pub path: RelPath,
-    /// Whether the two would conflict if both were applied, in one order or the other.
+    /// Whether the plans would conflict if both were applied, in at least one order.
     pub conflicts: bool,
-    /// The lines of the first plan's file where they would, from 1.
+    /// The conflicting lines in the first plan's file, from 1.
     pub first_lines: Vec<u64>,
-    /// The lines of the second plan's file.
+    /// The conflicting lines in the second plan's file.
     pub second_lines: Vec<u64>,
 }
 
-/// Compares plans, and remembers what it has found.
+/// Compares plans, and caches the results.
 #[derive(Debug, Default)]
 pub struct OverlapDetector {
-    /// How one content differs from another; `None` if one is not text.
+    /// How one content differs from another; `None` if one isn't text.
     differences: HashMap<(BlobId, BlobId), Option<Arc<[Hunk]>>>,
-    /// What a merge of base, first and second comes to.
+    /// The result of merging base, first and second.
     outcomes: HashMap<[BlobId; 3], FileComparison>,
     texts: Texts,
 }
 
-/// What was read, as far as it is small.
+/// Cached texts, if they are small.
 #[derive(Debug, Default)]
 struct Texts {
     known: HashMap<BlobId, Bytes>,
@@ -72,8 +72,8 @@ impl Contents for Remembered<'_> {
 }
 
 impl Texts {
-    /// Reads files that are not known yet, all in one go, as far as there is room for them. If that fails, nothing is
-    /// known of them: whoever needs one reads it alone, and finds out why.
+    /// Reads files that aren't cached yet, all at once, as far as they fit. If that fails, none are cached: each is
+    /// read alone when it is needed, which reports the error.
     fn fetch(&mut self, mut files: Vec<FileEntry>, contents: &dyn Contents) {
         let mut seen = HashSet::new();
         files.retain(|file| !self.known.contains_key(&file.hash) && seen.insert(file.hash));
@@ -98,16 +98,16 @@ impl Texts {
 #[derive(Clone, Debug, Eq, PartialEq)]
 enum FileComparison {
     NotText,
-    /// The lines of both sides where they conflict; none if they do not.
+    /// The lines of both sides where they conflict; empty if they don't.
     Text(Arc<[(u64, u64)]>),
 }
 
 impl OverlapDetector {
-    /// The paths that two plans touch, in their order. Each list has at most one change for each path, as
-    /// [`fold`](crate::fold) makes it.
+    /// The paths that two plans both touch, in path order. Each list has at most one change per path, as
+    /// [`fold`](crate::fold) returns it.
     ///
-    /// Both plans are taken to have the same base. Where a file of theirs began with different contents, what is said is what
-    /// the second would find with the first applied.
+    /// Both plans are assumed to have the same base. For a file that started with different contents, the result is
+    /// what the second plan would find with the first applied.
     pub fn compare(
         &mut self,
         first: &[Change],
@@ -115,7 +115,7 @@ impl OverlapDetector {
         contents: &dyn Contents,
     ) -> io::Result<Vec<OverlapPath>> {
         let mut found = self.directed(first, second, contents)?;
-        // Only renames make a difference between one order and the other.
+        // Only renames make the order matter.
         if first.iter().chain(second).any(|change| change.from.is_some()) {
             for (path, other) in self.directed(second, first, contents)? {
                 let other = OverlapPath {
@@ -195,7 +195,7 @@ impl OverlapDetector {
         Ok(found)
     }
 
-    /// The files of both plans, and of their base, that have to be read to know how they merge.
+    /// The files of both plans, and of their base, that have to be read to determine how they merge.
     fn unknown(&self, applied: &Applied<'_>, second: &[Change]) -> Vec<FileEntry> {
         let mut unknown = Vec::new();
         for change in second {
@@ -237,7 +237,7 @@ impl OverlapDetector {
     }
 }
 
-/// What a plan has made of the paths that it touched.
+/// The state of the paths that a plan touched.
 struct Applied<'a> {
     paths: HashMap<&'a RelPath, Option<&'a Entry>>,
     moved: HashMap<BlobId, &'a RelPath>,
@@ -264,7 +264,7 @@ impl<'a> Applied<'a> {
         !self.files.is_empty() && path.ancestors().any(|directory| self.files.contains(&directory))
     }
 
-    /// The path that another plan's change has in common with it. Two plans that make the same directory have none.
+    /// The path that another plan's change has in common with it; `None` if both only create the same directory.
     fn shared<'b>(&self, change: &'b Change) -> Option<&'b RelPath> {
         let is_file = |entry: Option<&Entry>| entry.is_some_and(|entry| !entry.is_directory());
         let touched = [Some(&change.path), change.from.as_ref()];
@@ -276,7 +276,7 @@ impl<'a> Applied<'a> {
     }
 }
 
-/// The paths where there will be something that is not a directory, and was none or was one before.
+/// The paths that will have something other than a directory, and had nothing or a directory before.
 fn files_of(changes: &[Change]) -> HashSet<&RelPath> {
     let is_file = |entry: &Option<Entry>| entry.as_ref().is_some_and(|entry| !entry.is_directory());
     let new = changes.iter().filter(|change| is_file(&change.after));
@@ -310,7 +310,7 @@ impl Ours for Base<'_> {
     }
 }
 
-/// Finds out whether files can be merged, and does not merge them.
+/// Determines whether files can be merged, without merging them.
 struct Files<'a> {
     overlaps: &'a mut OverlapDetector,
     contents: &'a dyn Contents,
@@ -372,7 +372,7 @@ impl MergeFiles for Files<'_> {
     }
 }
 
-/// Where two sides conflict, in lines of both. The texts are only looked at if both changed one region.
+/// Where two sides conflict, in lines of both. The texts are only read if both changed one region.
 fn conflicts(
     hunks: [&[Hunk]; 2],
     sides: [FileEntry; 2],

@@ -1,8 +1,8 @@
 //! Which open plans touch the same files, reported while their actors still work.
 //!
-//! Each worker passes on what its plan differs in whenever that changes; the plan is then compared with the others of the
-//! same workspace or parent. The results are kept in memory: they follow from the plans, and are computed again after a
-//! restart.
+//! Each worker publishes its plan's net changes whenever they change; the plan is then compared with the others of the
+//! same workspace or parent. The results are kept in memory: they are derived from the plans, and are computed again
+//! after a restart.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,17 +16,17 @@ use crate::inner::{PlansInner, blocking};
 use crate::workers::{IDLE, Workers};
 use crate::{Change, Net, OverlapDetector, OverlapPath, Plan};
 
-/// Who is told that two plans overlap.
+/// Whether to report that two plans overlap.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Tell {
     Both,
-    /// Nobody: an earlier daemon has told them.
+    /// Don't: an earlier daemon has already reported it.
     Nobody,
 }
 
 #[derive(Debug)]
 pub(crate) struct OverlapIndex {
-    /// Guards what is known. Nothing is compared under it.
+    /// Guards what is known. Nothing is compared while it is held.
     book: Mutex<Book>,
     workers: Workers<WorkspaceId, OverlapWorker>,
 }
@@ -34,13 +34,13 @@ pub(crate) struct OverlapIndex {
 #[derive(Debug, Default)]
 struct Book {
     plans: HashMap<PlanId, Published>,
-    /// What two of them have in common: the first in the order of ids, as it sees the second.
+    /// The overlaps of two plans: the one with the lower id comes first.
     pairs: BTreeMap<(PlanId, PlanId), Vec<OverlapPath>>,
 }
 
 #[derive(Clone, Debug)]
 struct Published {
-    /// Plans of the same ground can get into each other's way: of the same workspace, or of the same parent.
+    /// Plans with the same ground can conflict: those of the same workspace, or of the same parent.
     ground: (WorkspaceId, Option<PlanId>),
     title: String,
     state: PlanState,
@@ -105,7 +105,7 @@ impl OverlapIndex {
         pairs.collect()
     }
 
-    /// Takes what a plan differs in, and has it compared with the others.
+    /// Takes the net changes of a plan, and has them compared with the others.
     pub(crate) fn publish(&self, inner: &Arc<PlansInner>, plan: &Plan, net: &Net, tell: Tell) {
         let (id, record) = (plan.id, &plan.record);
         let workspace = record.facts.workspace;
@@ -144,7 +144,7 @@ impl OverlapIndex {
         Some((this, others))
     }
 
-    /// Takes what a comparison found. Says whether it is new that they overlap, or that they conflict.
+    /// Records the result of a comparison. Returns whether it is new that they overlap, or that they conflict.
     fn note(&self, first: PlanId, second: PlanId, paths: Vec<OverlapPath>) -> bool {
         let mut book = self.book();
         if !book.plans.contains_key(&first) || !book.plans.contains_key(&second) {
@@ -206,7 +206,7 @@ impl OverlapWorker {
     }
 }
 
-/// Says in the streams of both plans that they overlap.
+/// Reports in the streams of both plans that they overlap.
 fn tell(inner: &Arc<PlansInner>, first: PlanId, second: PlanId, count: usize, conflicts: usize) {
     for (plan, other) in [(first, second), (second, first)] {
         inner.enqueue_at_plan(plan, move |worker| {

@@ -1,8 +1,8 @@
 //! The path of a file inside a workspace or a sandbox.
 //!
-//! It is a value that has been checked: relative, without `.` and `..`, without empty names, and nowhere below a `.git`.
-//! Whoever holds one need not ask again. It says nothing about symlinks on the way; those are the business of
-//! [`Tree`](crate::Tree), which follows none.
+//! The value has been validated: relative, without `.` and `..`, without empty names, and nowhere below a `.git`. You
+//! don't have to check it again. It says nothing about symlinks on the way; those are handled by [`Tree`](crate::Tree),
+//! which never follows them.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -13,19 +13,19 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The longest path, in bytes. Linux takes no longer ones.
+/// The longest path, in bytes. Linux doesn't support longer ones.
 pub(crate) const PATH_LIMIT_BYTES: usize = 4095;
 /// The longest name of one file, in bytes.
 const NAME_LIMIT_BYTES: usize = 255;
 
-/// The path of a file inside a workspace or a sandbox. It need not be text.
+/// The path of a file inside a workspace or a sandbox. It doesn't have to be UTF-8.
 ///
-/// As text, bytes that are not UTF-8 and control characters stand as `\xNN`, and a backslash as two; so nothing is lost,
-/// and what people see is what there is.
+/// As text, invalid UTF-8 and control characters are written as `\xNN`, and a backslash as two; so nothing is lost, and
+/// people see the exact path.
 #[derive(Clone, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct RelPath(Arc<[u8]>);
 
-/// A text or a path that cannot be the path of a file in a workspace.
+/// A text or a path that can't be the path of a file in a workspace.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("`{path}` cannot be used: {why}")]
 pub struct BadPath {
@@ -34,10 +34,10 @@ pub struct BadPath {
 }
 
 impl RelPath {
-    /// The path with these bytes, if it is one.
+    /// Validates these bytes as a path.
     ///
     /// # Errors
-    /// It is empty, absolute, too long, has a NUL, an empty name, `.` or `..` in it, or leads into a `.git`.
+    /// It is empty, absolute, too long, contains a NUL, an empty name, `.` or `..`, or leads into a `.git`.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, BadPath> {
         let bad = |why| BadPath {
             path: escaped(bytes),
@@ -67,7 +67,7 @@ impl RelPath {
         Ok(Self(Arc::from(bytes)))
     }
 
-    /// The same of a path of the system.
+    /// Validates a system path.
     ///
     /// # Errors
     /// As for [`from_bytes`](Self::from_bytes).
@@ -91,13 +91,13 @@ impl RelPath {
         OsStr::from_bytes(&self.0[start..])
     }
 
-    /// The directory that it is in; `None` if that is the root.
+    /// Its parent directory; `None` if that is the root.
     #[must_use]
     pub fn parent(&self) -> Option<Self> {
         self.last_slash().map(|slash| Self(Arc::from(&self.0[..slash])))
     }
 
-    /// The directories that it is in, the outermost first; the root is not one of them.
+    /// Its parent directories, outermost first, without the root.
     pub fn ancestors(&self) -> impl Iterator<Item = Self> + '_ {
         let slashes = self.0.iter().enumerate().filter(|(_, byte)| **byte == b'/');
         slashes.map(|(at, _)| Self(Arc::from(&self.0[..at])))
@@ -122,12 +122,12 @@ impl RelPath {
     }
 }
 
-/// Whether git, or a git on a file system that folds case, would take it for its own directory.
+/// Whether git, perhaps on a case-insensitive file system, would treat it as its own directory.
 fn is_git(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(b".git") || name.eq_ignore_ascii_case(b"git~1")
 }
 
-/// A name as it stands in the text of a path.
+/// A name as written in the text of a path.
 pub(crate) fn name_as_text(name: &OsStr) -> String {
     escaped(name.as_bytes())
 }
@@ -177,7 +177,7 @@ impl fmt::Debug for RelPath {
 impl FromStr for RelPath {
     type Err = BadPath;
 
-    /// Reads what `Display` writes.
+    /// Parses what `Display` writes.
     fn from_str(text: &str) -> Result<Self, BadPath> {
         let bad = || BadPath {
             path: text.to_owned(),

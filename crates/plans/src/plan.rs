@@ -14,23 +14,23 @@ use crate::{Attribution, Change, Conflict, Ignored, LeftOut, ManifestId};
 
 #[derive(Clone, Debug)]
 pub struct NewPlan {
-    /// Where it begins, and where its changes go.
+    /// Where it starts, and where its changes go.
     pub on: PlanOrigin,
     pub title: String,
     /// Commands for `sh -c` that must pass in its sandbox before it can be applied.
     pub checks: Vec<String>,
-    /// How its sandbox is made; the best that works if it is not given.
+    /// How to make its sandbox; defaults to the best strategy that works.
     pub strategy: Option<SandboxStrategy>,
-    /// How many commands of its children run at once.
+    /// How many of its children's commands run at once.
     pub max_parallel: Option<u16>,
-    /// What happens to its other children when the command of one fails.
+    /// What happens to its other children when one child's command fails.
     pub if_child_fails: IfChildFails,
-    /// A second one with the same key is the same plan.
+    /// Another request with the same key returns the same plan.
     pub idempotency_key: Option<String>,
     pub by: Actor,
 }
 
-/// Where a plan begins, and where its changes go.
+/// Where a plan starts, and where its changes go.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum PlanOrigin {
     Directory(PathBuf),
@@ -39,7 +39,7 @@ pub enum PlanOrigin {
 
 pub type Actor = Arc<str>;
 
-/// What is known of a plan for good.
+/// The facts about a plan that never change.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct Facts {
     pub workspace: WorkspaceId,
@@ -47,52 +47,53 @@ pub struct Facts {
     pub title: String,
     pub opened_by: Actor,
     pub opened_at: UnixMs,
-    /// The plan that it merges back into, if that is not the workspace.
+    /// The plan that it merges back into, if that isn't the workspace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<PlanId>,
-    /// How many plans lie between it and the workspace.
+    /// How many plans are between it and the workspace.
     #[serde(default)]
     pub depth: u16,
     pub strategy: SandboxStrategy,
-    /// The home whose machine has the sandbox.
+    /// The home on the machine that has the sandbox.
     pub home: HomeId,
-    /// How many commands of its children run at once.
+    /// How many of its children's commands run at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_parallel: Option<u16>,
-    /// What happens to its other children when the command of one fails.
+    /// What happens to its other children when one child's command fails.
     #[serde(default)]
     pub if_child_fails: IfChildFails,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
-    /// The job that it was opened for. It is submitted right after, so a daemon that dies in between leaves a plan without it.
+    /// The job that it was opened for. The job is submitted right after, so a daemon that dies in between leaves a plan
+    /// without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
 }
 
-/// A plan, as the log has it. It is the body of the plan's head.
+/// A plan as stored in the log, in the body of the plan's head.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct PlanRecord {
     pub facts: Facts,
     pub state: PlanState,
     pub changed_at: UnixMs,
-    /// What its sandbox began with. A refresh moves it.
+    /// The base of its sandbox. A refresh changes it.
     pub base: ManifestId,
-    /// When that began to be taken from the workspace: what changed there before is in it. A plan that begins with another
-    /// one has its time.
+    /// When taking that base from the workspace began: it includes all earlier changes there. A plan that starts from
+    /// another plan has that plan's time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_taken_at: Option<UnixMs>,
-    /// Which sandbox of the plan it is; a refresh makes another one.
+    /// The number of the plan's current sandbox; a refresh makes a new one.
     pub sandbox: u32,
     /// What the sandbox took over from the workspace.
     #[serde(default)]
     pub ignored: Ignored,
     /// How many changes were recorded.
     pub entries: u64,
-    /// How many of them are on top of an earlier base, and count no more. A refresh moves it.
+    /// How many of them are on top of an earlier base, and no longer count. A refresh changes it.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub outdated_entries: u64,
     pub changesets: u64,
-    /// Those that are still open, in the order of their start.
+    /// The open ones, in the order in which they were started.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub open_changesets: Vec<OpenChangeset>,
     /// How many paths differ from the base.
@@ -101,38 +102,39 @@ pub struct PlanRecord {
     /// The commands that run in the sandbox.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub running: Vec<Running>,
-    /// What must pass, and what became of it.
+    /// The checks that must pass, and their results.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<Check>,
-    /// What is being carried out on the workspace right now. Nothing else changes the plan meanwhile.
+    /// The landing in progress on the workspace. Nothing else changes the plan in the meantime.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub landing: Option<String>,
-    /// The last apply or undo of it.
+    /// Its last apply or undo.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub landed: Option<Landed>,
-    /// The last attempt that did not come to pass.
+    /// The last attempt that was refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<Refused>,
-    /// What does not work in the sandbox, one sentence each.
+    /// What doesn't work in the sandbox, one sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
-    /// What was in the workspace when the sandbox was made and is not carried.
+    /// What was in the workspace when the sandbox was made, but isn't carried.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<LeftOut>,
-    /// What was made or changed in the sandbox and is not carried, by the last look at it.
+    /// What was created or changed in the sandbox but isn't carried, as of the last capture.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub uncarried: Vec<LeftOut>,
-    /// Branches that were made or moved in the sandbox, by the last look at it.
+    /// Branches that were created or moved in the sandbox, as of the last capture.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub branches: Vec<PlanBranch>,
-    /// What is in the sandbox and could not be recorded.
+    /// What is in the sandbox and couldn't be recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unrecorded: Option<Unrecorded>,
     #[serde(default = "yes")]
     pub has_sandbox: bool,
 }
 
-/// What a command changed could not be recorded. It is in the sandbox; sealing or applying the plan tries again.
+/// The changes of a command that couldn't be recorded. They are in the sandbox; sealing or applying the plan
+/// tries again.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct Unrecorded {
     pub actor: Actor,
@@ -169,8 +171,8 @@ pub struct OpenChangeset {
     pub actor: Actor,
 }
 
-/// A command that runs in a sandbox. It is written down before it may run, so that what it did is known to be its doing
-/// even if the daemon is killed.
+/// A command that runs in a sandbox. It is recorded before it may run, so that its changes can be attributed to it even
+/// if the daemon is killed.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct Running {
     #[serde(rename = "stay")]
@@ -178,7 +180,7 @@ pub struct Running {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
     pub actor: Actor,
-    /// With what: `shell`, `check`, `merge`.
+    /// The tool: `shell`, `check`, `merge`.
     pub tool: String,
     pub reason: String,
     pub since: UnixMs,
@@ -195,7 +197,7 @@ pub struct Check {
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct CheckRun {
     pub job: String,
-    /// What was in the plan when it began. It is good for nothing else.
+    /// The plan's fingerprint when it started. The result is valid only for that.
     pub fingerprint: ManifestId,
     /// How it ended; `None` while it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -210,7 +212,7 @@ pub struct CheckEnd {
 }
 
 impl Check {
-    /// What became of it, for a plan with this in it.
+    /// Its state, for a plan with this fingerprint.
     #[must_use]
     pub fn state(&self, fingerprint: ManifestId) -> CheckState {
         match &self.run {
@@ -229,11 +231,12 @@ impl Check {
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct Landed {
     pub landing: String,
-    /// Which of the landing's plans it is, from 0: what it did to each is listed apart.
+    /// The plan's index among those of the landing, from 0: the effects of each are listed separately.
     pub number: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
-    /// The message of the git commit that is still to be made of it. A daemon that dies before that leaves it to the next one.
+    /// The message of the git commit that still has to be made of it. If a daemon dies before that, the next one makes
+    /// it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit_wanted: Option<String>,
 }
@@ -243,7 +246,7 @@ pub struct Landed {
 pub enum Attempt {
     Apply,
     Undo,
-    /// To move it to the workspace's present state.
+    /// Move it to the workspace's current state.
     Refresh,
 }
 
@@ -258,13 +261,13 @@ impl Attempt {
     }
 }
 
-/// An attempt that did not come to pass. Nothing was changed by it.
+/// An attempt that was refused. It changed nothing.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct Refused {
     pub what: Attempt,
     pub by: Actor,
     pub at: UnixMs,
-    /// What is in the way; at most so many as the head has room for.
+    /// The conflicts; at most as many as fit in the head.
     pub conflicts: Vec<Conflict>,
 }
 
@@ -272,12 +275,12 @@ pub type Plan = Entity<PlanRecord>;
 
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct Recorded {
-    /// Its place among all changes of the plan, from 1.
+    /// Its number among all changes of the plan, from 1.
     pub entry: u64,
     pub at: UnixMs,
     #[serde(flatten)]
     pub change: Change,
-    /// Who else had a command in the sandbox, so that it may be theirs.
+    /// Who else had a command running in the sandbox, so that it may be theirs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also_running: Vec<Actor>,
 }

@@ -1,4 +1,4 @@
-//! Recovery at start: what an earlier daemon left unfinished is finished or undone before anybody can reach it.
+//! Recovery at start: finishing or undoing what an earlier daemon left unfinished, before anyone can access it.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::{self, DirBuilder};
@@ -18,7 +18,7 @@ use crate::sandbox::unpin_stray;
 use crate::streams::remove_unchanged;
 use crate::{Plan, PlanError, Recovery, RecoveryOf, remove_tree, store, workspaces};
 
-/// Makes the directories of the service. Only the user may look into them.
+/// Makes the service's directories. Only the user may read them.
 pub(crate) fn make_directories(directory: &Path) -> Result<(), PlanError> {
     for name in ["", "bases", "sandboxes", "staging", "workspaces", "kept"] {
         let made = DirBuilder::new()
@@ -33,17 +33,17 @@ pub(crate) fn make_directories(directory: &Path) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// What an earlier daemon has left, as it was found before anybody could change anything.
+/// What an earlier daemon has left, as found before anything could change.
 #[derive(Debug, Default)]
 struct Left {
-    /// Workspaces with a landing that was left halfway, or with something staged.
+    /// Workspaces with an interrupted landing, or with staged files.
     workspaces: BTreeMap<WorkspaceId, LeftOnWorkspace>,
-    /// Landings that were written down and never begun.
+    /// Landings that were recorded but never begun.
     never_begun: Vec<(StreamId, Version)>,
     cut_off: Vec<Plan>,
-    /// Directories of sandboxes that belong to no plan.
+    /// Sandbox directories that don't belong to a plan.
     strays: Vec<PathBuf>,
-    /// Plans of which a git commit may still have to be made.
+    /// Plans that may still need a git commit.
     uncommitted: Vec<PlanId>,
 }
 
@@ -54,28 +54,29 @@ struct LeftOnWorkspace {
     staged: Vec<String>,
 }
 
-/// The repair of what an earlier daemon has left. It goes on whether or not anybody waits for it.
+/// The recovery of what an earlier daemon has left. It continues whether or not anyone waits for it.
 #[derive(Debug)]
 pub struct Recovered {
     notes: oneshot::Receiver<Vec<String>>,
 }
 
 impl Recovered {
-    /// Waits until everything is set right, and gives what there is to say about it.
+    /// Waits until everything is recovered, and returns notes about it.
     ///
     /// *Cancel safety*: may be dropped at any time.
     pub async fn notes(&mut self) -> Vec<String> {
-        // Nothing is sent if the service is closed before.
+        // Nothing is sent if the service is closed first.
         (&mut self.notes).await.unwrap_or_default()
     }
 }
 
-/// Begins to set right what was left: landings first, then commands, then what belongs to nobody.
+/// Starts the recovery: landings first, then commands, then what doesn't belong to anything.
 ///
-/// When this returns, every piece of it waits at the worker that it belongs to. So whoever comes to one of these plans or
-/// workspaces finds it set right, and everybody else is not kept waiting.
+/// When this returns, every task is queued at its worker. So a request for one of these plans or workspaces finds it
+/// recovered, and other requests don't have to wait.
 pub(crate) async fn begin(inner: &Arc<PlansInner>) -> Result<Recovered, PlanError> {
-    // Before anybody keeps anything: what is unfinished now is of an earlier daemon, and its original is where it was.
+    // Before anything new is kept: what is unfinished now is from an earlier daemon, and its original is
+    // still there.
     let shelf = inner.shelf();
     let swept = blocking(move || shelf.sweep()).await?;
     let (left, unharmed) = survey(inner).await?;
@@ -108,7 +109,7 @@ pub(crate) async fn begin(inner: &Arc<PlansInner>) -> Result<Recovered, PlanErro
             notes.extend(done.await.unwrap_or_default());
         }
         notes.extend(commit_left(&own, left.uncommitted).await);
-        // A landing on the sandbox of a plan needs to find it as it was.
+        // A landing on a plan's sandbox must find it unchanged.
         for plan in later {
             of_plans.push((plan.id, leave_at_plan(&own, plan.id)));
         }
@@ -129,13 +130,13 @@ pub(crate) async fn begin(inner: &Arc<PlansInner>) -> Result<Recovered, PlanErro
             ));
         }
         notes.extend(clear(&own, left.never_begun, left.strays).await);
-        // Whoever started us may not wait for it.
+        // The caller may not wait for it.
         drop(finished.send(notes));
     });
     Ok(Recovered { notes: waiting })
 }
 
-/// Has plans compared with each other. One that cannot be is said.
+/// Has plans compared with each other. Reports those that can't be.
 async fn tell_at_start(inner: &Arc<PlansInner>, plans: Vec<Plan>) -> Vec<String> {
     let mut notes = Vec::new();
     for Plan { id, .. } in plans {
@@ -149,11 +150,11 @@ async fn tell_at_start(inner: &Arc<PlansInner>, plans: Vec<Plan>) -> Vec<String>
     notes
 }
 
-/// Looks for what was left. The plans that are all right and not over come with it.
+/// Searches for what was left. Also returns the plans that are fine and haven't ended.
 async fn survey(inner: &Arc<PlansInner>) -> Result<(Left, Vec<Plan>), PlanError> {
     let mut left = Left::default();
     let mut roots = HashMap::new();
-    // The way to the log may be long.
+    // Concurrently, since the log may be far away.
     let (registered, staged, never_begun, plans) = tokio::try_join!(
         workspaces::registered(inner),
         left_staged(inner),
@@ -177,7 +178,7 @@ async fn survey(inner: &Arc<PlansInner>) -> Result<(Left, Vec<Plan>), PlanError>
         .iter()
         .filter(|plan| plan.record.has_sandbox)
         .map(|plan| plan.id.to_string());
-    // What belongs to a plan that cannot be read is kept with it.
+    // What belongs to an unreadable plan is kept with it.
     let kept = inner
         .log
         .quarantined()
@@ -220,7 +221,7 @@ fn leave_at_workspace(
             if left.landing {
                 match queue.recover().await {
                     Ok(told) => notes.extend(told),
-                    // The workspace may be on a disk that is not there today. It stays as it is, and is said.
+                    // The workspace may be on a disk that isn't mounted today. It is left alone and reported.
                     Err(error) => notes.push(format!(
                         "an apply or undo on {} is still half-way: {error}",
                         left.root.display()
@@ -242,7 +243,7 @@ fn leave_at_workspace(
     waiting
 }
 
-/// Leaves it to the worker of a plan to record what its commands did.
+/// Queues the recording of a plan's commands at its worker.
 fn leave_at_plan(inner: &Arc<PlansInner>, id: PlanId) -> oneshot::Receiver<Result<usize, PlanError>> {
     let (done, waiting) = oneshot::channel();
     let under_way = inner.recovering.begin(Recovery {
@@ -262,7 +263,7 @@ fn leave_at_plan(inner: &Arc<PlansInner>, id: PlanId) -> oneshot::Receiver<Resul
     waiting
 }
 
-/// Makes the git commits of applied plans that an earlier daemon did not come to make.
+/// Makes the git commits of applied plans that an earlier daemon didn't get to.
 async fn commit_left(inner: &Arc<PlansInner>, plans: Vec<PlanId>) -> Vec<String> {
     let mut notes = Vec::new();
     let mut by_workspace: BTreeMap<WorkspaceId, Vec<Plan>> = BTreeMap::new();
@@ -287,7 +288,7 @@ async fn commit_left(inner: &Arc<PlansInner>, plans: Vec<PlanId>) -> Vec<String>
     notes
 }
 
-/// Takes away what belongs to nobody.
+/// Removes what doesn't belong to anything.
 async fn clear(
     inner: &Arc<PlansInner>,
     never_begun: Vec<(StreamId, Version)>,
@@ -295,7 +296,7 @@ async fn clear(
 ) -> Vec<String> {
     let mut notes = Vec::new();
     for landing in never_begun {
-        // Its workspace may have swept it already.
+        // Its workspace may have removed it already.
         match remove_unchanged(&inner.log, vec![landing]).await {
             Ok(_) => {}
             Err(error) => notes.push(format!("a landing that was never begun is still there: {error}")),
@@ -310,7 +311,7 @@ async fn clear(
     notes
 }
 
-/// What was being made when the daemon was killed. What is made from now on has a name that is not there yet.
+/// Sandboxes that were being made when the daemon was killed. New ones get names that don't exist yet.
 fn strays(sandboxes: &Path, known: &HashSet<String>) -> Vec<PathBuf> {
     let entries = match fs::read_dir(sandboxes) {
         Ok(entries) => entries,

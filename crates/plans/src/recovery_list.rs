@@ -1,6 +1,6 @@
 //! What an earlier daemon left unfinished and is being recovered, for `doctor` and the lists.
 //!
-//! Requests for such a plan or workspace wait for its worker, where the recovery is the first piece of work.
+//! Requests for such a plan or workspace wait for its worker, which does the recovery first.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -14,21 +14,21 @@ pub struct Recovery {
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum RecoveryOf {
-    /// What commands of an earlier daemon did in the sandbox of a plan.
+    /// What an earlier daemon's commands did in the sandbox of a plan.
     Plan(PlanId),
-    /// An apply or undo that an earlier daemon left halfway.
+    /// An apply or undo that an earlier daemon left unfinished.
     Workspace(WorkspaceId),
 }
 
-/// The list. Clones are the same one.
+/// The list. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Recovering {
-    /// Guards the list; held for a look or a change.
+    /// Guards the list; held for one lookup or change.
     listed: Arc<Mutex<Vec<Recovery>>>,
 }
 
 impl Recovering {
-    /// Lists something until the answer is dropped.
+    /// Lists something until the returned value is dropped.
     pub(crate) fn begin(&self, recovery: Recovery) -> UnderWay {
         self.lock().push(recovery.clone());
         UnderWay {
@@ -46,7 +46,7 @@ impl Recovering {
     }
 }
 
-/// Something that is on the list as long as this is there.
+/// Keeps something on the list until it is dropped.
 #[derive(Debug)]
 pub(crate) struct UnderWay {
     all: Recovering,

@@ -1,7 +1,7 @@
-//! Checks of the roots of workspaces that don't wait forever for a file system that doesn't respond.
+//! Checks of workspace roots that don't wait forever for a file system that doesn't respond.
 //!
-//! A thread that asks a dead mount is stuck until the mount is gone. So there is at most one such thread for each root:
-//! further callers wait for the same answer, and no longer than [`PATIENCE`].
+//! A thread that queries a dead mount is stuck until the mount is gone. So there is at most one such thread for each
+//! root: further callers wait for the same answer, and no longer than [`PATIENCE`].
 
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
@@ -15,12 +15,12 @@ use tokio::sync::watch;
 
 use crate::WorkspaceRecord;
 
-/// How long a file system may take to say what a directory is.
+/// How long a file system may take to stat a directory.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 struct RootFound {
-    /// The device and the inode of the directory, if there is one.
+    /// The device and inode of the directory, if it exists.
     directory: Option<(u64, u64)>,
     is_git: bool,
 }
@@ -31,10 +31,10 @@ pub(crate) struct RootState {
     pub(crate) is_git: bool,
 }
 
-/// The looks that are under way.
+/// The checks in progress.
 pub(crate) struct RootChecks {
     clock: Arc<dyn Clock>,
-    /// Guards which roots somebody is looking at; only looked up and replaced under it.
+    /// Guards which roots are being checked; only looked up and replaced under it.
     under_way: Arc<Mutex<HashMap<PathBuf, watch::Receiver<Option<RootFound>>>>>,
 }
 
@@ -52,7 +52,7 @@ impl RootChecks {
         }
     }
 
-    /// Looks at the root of a workspace. *Cancel safety*: may be dropped; it changes nothing.
+    /// Checks the root of a workspace. *Cancel safety*: may be dropped; it changes nothing.
     pub(crate) async fn at(&self, record: &WorkspaceRecord) -> RootState {
         let mut answer = self.begin(&record.root);
         let deadline = Deadline::after(&self.clock, PATIENCE);
@@ -75,7 +75,7 @@ impl RootChecks {
         }
     }
 
-    /// Joins the look that is under way, or starts one.
+    /// Joins the check in progress, or starts one.
     fn begin(&self, root: &Path) -> watch::Receiver<Option<RootFound>> {
         let mut under_way = lock(&self.under_way);
         if let Some(answer) = under_way.get(root) {
@@ -87,7 +87,7 @@ impl RootChecks {
         let (looks, root) = (Arc::clone(&self.under_way), root.to_owned());
         drop(tokio::task::spawn_blocking(move || {
             let found = look(&root);
-            // The next who comes looks again.
+            // The next caller checks again.
             lock(&looks).remove(&root);
             told.send_replace(Some(found));
         }));
@@ -95,7 +95,7 @@ impl RootChecks {
     }
 }
 
-/// Takes a lock that guards the looks on their way; held for one look or one change.
+/// Takes the lock that guards the checks in progress; held for one lookup or change.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

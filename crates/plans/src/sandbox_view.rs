@@ -1,4 +1,4 @@
-//! A read-only view of a whole sandbox, for many threads at once, that says what differs from the workspace.
+//! A read-only view of a whole sandbox, for many threads at once, that reports what differs from the workspace.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io;
@@ -14,24 +14,26 @@ use crate::{
     Entry, Known, Manifest, Plan, PlanError, Plans, ReadBounds, RelPath, Sandbox, Tree, store, workspaces,
 };
 
-/// How long it may have taken to take a base. It counts only for plans that were opened before that was written down.
+/// How long taking a base may have taken. Only used for plans that were opened before that was recorded.
 const TAKING_TIME: Duration = Duration::from_secs(60);
 
-/// How much earlier the time of a file may be than the moment in which it was written: file systems look at a clock that
-/// ticks a hundred times a second or more.
+/// How much earlier a file's mtime may be than the actual write: file systems use a clock that ticks a hundred times a
+/// second or more.
 const FILE_CLOCK_TICK: Duration = Duration::from_millis(100);
 
-/// What is different from a base; `None` for what is gone.
+/// What differs from a base; `None` for deleted entries.
 type Since = BTreeMap<RelPath, Option<Entry>>;
 
-/// A sandbox as it was when somebody began to look. It stays open as long as this is held; files are read as they are.
+/// A sandbox at the moment when the view was opened. It stays open as long as this is held; files are read in their
+/// current state.
 #[derive(Clone, Debug)]
 pub struct SandboxView {
     plan: Plan,
     sandbox: Arc<dyn Sandbox>,
     base: Arc<Manifest>,
     since: Arc<Since>,
-    /// What a plan above it has ever changed: its base may have that, and the workspace not.
+    /// Everything that the plans above it have ever changed: its base may have those changes when the
+    /// workspace doesn't.
     above: Arc<BTreeSet<RelPath>>,
     taken_at: SystemTime,
 }
@@ -47,21 +49,21 @@ impl SandboxView {
         &self.plan.record.facts.root
     }
 
-    /// The files. To read them blocks.
+    /// The files. Reading them blocks.
     #[must_use]
     pub fn tree(&self) -> &Tree {
         self.sandbox.tree()
     }
 
-    /// A file of the workspace that was changed before this moment, by its times, is in the sandbox as it is there, but for
-    /// what [`changed`](Self::changed) names.
+    /// A workspace file that was last changed before this moment, by its times, is the same in the sandbox, except for
+    /// those in [`changed`](Self::changed).
     #[must_use]
     pub fn taken_at(&self) -> SystemTime {
         self.taken_at
     }
 
-    /// The paths that may be different from the workspace because of what was done in the plan, or in one above it, in order.
-    /// What nobody has recorded yet is among them.
+    /// The paths that may differ from the workspace because of changes in the plan, or in one above it, in order.
+    /// Includes unrecorded changes.
     pub fn changed(&self) -> impl Iterator<Item = &RelPath> {
         let files = self
             .since
@@ -71,12 +73,12 @@ impl SandboxView {
         changed.into_iter()
     }
 
-    /// The files that the sandbox has and the workspace has lost since it was taken. It blocks: it looks at every directory of
-    /// the workspace, and at the files of those that have moved.
+    /// The files that the sandbox has and the workspace has lost since the base was taken. It blocks: it checks every
+    /// directory of the workspace, and the files of those that have changed.
     #[must_use]
     pub fn lost_in_workspace(&self) -> Vec<RelPath> {
         let root = self.root();
-        // A directory that has lost a name has the time of that moment.
+        // Removing an entry sets a directory's mtime.
         let has_moved = |directory: &Path| {
             let modified = directory.metadata().and_then(|found| found.modified());
             modified.map_or(true, |modified| modified >= self.taken_at)
@@ -97,7 +99,7 @@ impl SandboxView {
         lost.cloned().collect()
     }
 
-    /// The files that count, in no order: not what git would ignore, no symlinks, no directories.
+    /// The files that count, in no particular order: no ignored files, symlinks or directories.
     pub fn files(&self) -> impl Iterator<Item = &RelPath> {
         let untouched = self
             .base
@@ -112,8 +114,8 @@ impl SandboxView {
 }
 
 impl Plans {
-    /// Opens the sandbox for somebody who looks at all of it, from many threads at once. What its actor has written and
-    /// nobody has recorded yet is seen too.
+    /// Opens a view of the whole sandbox, for many threads at once. It includes what its actor has written but hasn't
+    /// been recorded yet.
     pub async fn look(&self, id: PlanId) -> Result<SandboxView, PlanError> {
         let inner = &self.inner;
         let looked = inner.at_plan(id, |worker| Box::pin(worker.look_at_all()));
@@ -140,8 +142,8 @@ impl Plans {
         })
     }
 
-    /// The root of the tree that a directory is in, for somebody who only looks: a workspace, a git repository, or the
-    /// directory itself. Nothing is registered, and of nested ones the inner one counts.
+    /// The root of the tree that contains a directory, for read-only use: a workspace, a git repository, or the
+    /// directory itself. Nothing is registered, and of nested roots the innermost is used.
     pub async fn root_of(&self, directory: PathBuf) -> Result<PathBuf, PlanError> {
         let known = workspaces::roots(&self.inner).await?;
         let own = self.inner.directory.clone();
@@ -149,7 +151,7 @@ impl Plans {
     }
 }
 
-/// What is known of a sandbox, together with what its actor did meanwhile.
+/// What is known about a sandbox, plus what its actor did in the meantime.
 fn capture(sandbox: &dyn Sandbox, known: Known, bounds: &ReadBounds) -> io::Result<(Arc<Manifest>, Since)> {
     let mut since = BTreeMap::clone(&known.since);
     for change in sandbox.capture(&known, bounds)?.changes {
@@ -159,8 +161,8 @@ fn capture(sandbox: &dyn Sandbox, known: Known, bounds: &ReadBounds) -> io::Resu
     Ok((known.base, since))
 }
 
-/// The paths that the plans above a plan have ever changed, and when the uppermost was opened. Which of that was there when
-/// the plan was opened is not written down, so it is all of it.
+/// The paths that the plans above a plan have ever changed, and when the topmost was opened. Which of those changes
+/// existed when the plan was opened isn't recorded, so all are included.
 async fn above(inner: &PlansInner, plan: &Plan) -> Result<(BTreeSet<RelPath>, UnixMs), PlanError> {
     let (mut paths, mut next) = (BTreeSet::new(), plan.record.facts.parent);
     let mut opened_at = plan.record.facts.opened_at;

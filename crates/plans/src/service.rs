@@ -1,4 +1,4 @@
-//! The service as everybody else sees it.
+//! The public interface of the service.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -31,14 +31,14 @@ use crate::{
 /// How many plans are read at a time for a list.
 const PAGE: u32 = 256;
 
-/// The plans of a log. Clones are the same service.
+/// The plans of a log. Clones refer to the same service.
 ///
-/// *Cancel safety*: what only reads may be dropped at any time. Everything else goes on when it is dropped, or was never
-/// begun, unless its method says something else.
+/// *Cancel safety*: methods that only read may be dropped at any time. Everything else continues when it is dropped, or
+/// was never begun, unless its method says otherwise.
 #[derive(Clone, Debug)]
 pub struct Plans {
     pub(crate) inner: Arc<PlansInner>,
-    /// Cancels what reads trees when the last handle goes or the service is closed.
+    /// Cancels reads of trees when the last handle is dropped or the service is closed.
     reading: CancellationToken,
 }
 
@@ -103,7 +103,7 @@ impl Plans {
         Ok(self.without_ended_commands(plan))
     }
 
-    /// Of our own home, it is known which commands have ended, whatever the log says.
+    /// For our own home, we know which commands have ended, whatever the log says.
     fn without_ended_commands(&self, plan: Plan) -> Plan {
         if plan.record.facts.home == self.inner.home_id {
             self.inner.command_runs.seen(plan)
@@ -117,13 +117,14 @@ impl Plans {
         let [_, _, ..] = query.states.as_slice() else {
             return self.list_in(query.states.first().copied(), &query).await;
         };
-        // The log lists one state at the cost of what it lists. All of them together would be read to find a few.
+        // Listing one state costs as much as its result. Listing all of them would read everything to find a
+        // few.
         let mut found = Vec::new();
         for state in &query.states {
             found.append(&mut self.list_in(Some(*state), &query).await?);
         }
         found.sort_by_key(|plan| std::cmp::Reverse(plan.id));
-        // One that moved from one state to the other meanwhile is there twice.
+        // A plan that changed its state in the meantime is listed twice.
         found.dedup_by_key(|plan| plan.id);
         found.truncate(query.limit as usize);
         Ok(found)
@@ -141,7 +142,7 @@ impl Plans {
         let mut found = Vec::new();
         while let Some(page) = pages.next().await? {
             for plan in page.iter().filter_map(|stored| Plan::of_head(log, stored).ok()) {
-                // A child is younger than its parent, so there are no more from here on.
+                // A child is newer than its parent, so there are no more from here on.
                 if query.parent.is_some_and(|parent| plan.id < parent) {
                     return Ok(found);
                 }
@@ -167,13 +168,13 @@ impl Plans {
         self.inner.recovering.list()
     }
 
-    /// How many plans are open or sealed, as this daemon knows it.
+    /// How many plans are open or sealed, as far as this daemon knows.
     #[must_use]
     pub fn counts(&self) -> PlanCounts {
         self.inner.overlaps.counts()
     }
 
-    /// The other open plans of the workspace that touch the same files, as far as is known by now.
+    /// The other open plans of the workspace that touch the same files, as far as they are known by now.
     #[must_use]
     pub fn overlaps(&self, id: PlanId) -> Vec<PlanOverlap> {
         self.inner.overlaps.of(id)
@@ -208,7 +209,7 @@ impl Plans {
         Ok(changeset)
     }
 
-    /// The plan, as one actor works in it.
+    /// The plan from the view of one actor.
     pub async fn context(&self, plan: PlanId, actor: Actor) -> Result<PlanExecutionContext, PlanError> {
         self.get(plan).await?;
         Ok(PlanExecutionContext {
@@ -218,7 +219,7 @@ impl Plans {
         })
     }
 
-    /// Starts a changeset, which is its actor's current one from then on.
+    /// Starts a changeset and makes it its actor's current one.
     pub async fn start_changeset(&self, plan: PlanId, by: Attribution) -> Result<Changeset, PlanError> {
         let start = self
             .inner
@@ -226,7 +227,7 @@ impl Plans {
         self.changeset(plan, start.await?).await
     }
 
-    /// Closes a changeset; one that is closed stays so.
+    /// Closes a changeset; does nothing if it is already closed.
     pub async fn close_changeset(&self, plan: PlanId, id: ChangesetId) -> Result<Changeset, PlanError> {
         self.inner
             .at_plan(plan, move |worker| Box::pin(worker.close_changeset(id)))
@@ -241,7 +242,7 @@ impl Plans {
             .await
     }
 
-    /// What is at a path of the sandbox, or at its root.
+    /// Reads what is at a path of the sandbox, or at its root.
     pub async fn read_file(&self, plan: PlanId, path: Option<RelPath>) -> Result<FileFound, PlanError> {
         let sandbox = match self.inner.open_sandboxes.get(plan) {
             Some(sandbox) => sandbox,
@@ -250,14 +251,14 @@ impl Plans {
                 open.await?
             }
         };
-        // Agents read all day, and to wake a thread takes longer than to read a small file.
+        // Agents read all day, and waking a thread takes longer than reading a small file.
         if let Some((entry, content)) = path.as_ref().and_then(|path| sandbox.tree().file_at_hand(path)) {
             return Ok(FileFound::File { entry, content });
         }
         blocking(move || explore::read(sandbox.tree(), path.as_ref())).await?
     }
 
-    /// Looks through the files of the sandbox, on a thread where that may block.
+    /// Browses the files of the sandbox, on a thread that may block.
     pub async fn explore<R: Send + 'static>(
         &self,
         plan: PlanId,
@@ -268,7 +269,7 @@ impl Plans {
         blocking(move || explore::explore(sandbox.as_ref(), look)).await?
     }
 
-    /// What the plan changes altogether, in the order of paths; or what one changeset did.
+    /// The net changes of the plan in path order, or the changes of one changeset.
     pub async fn changes(&self, id: PlanId, of: Option<ChangesetId>) -> Result<Vec<Change>, PlanError> {
         let plan = self.get(id).await?;
         match of {
@@ -286,14 +287,14 @@ impl Plans {
         Arc::new(self.inner.contents.clone())
     }
 
-    /// Says that the work is done. Refused while a command runs in the plan.
+    /// Marks the work as done. Refused while a command runs in the plan.
     pub async fn seal(&self, plan: PlanId, by: Actor, seen: Option<u64>) -> Result<Plan, PlanError> {
         self.inner
             .at_plan(plan, move |worker| Box::pin(worker.seal(by, seen)))
             .await
     }
 
-    /// Moves an open plan's sandbox to the workspace's present state. A conflict is an outcome, not an error.
+    /// Moves an open plan's sandbox to the workspace's current state. A conflict is an outcome, not an error.
     pub async fn refresh(
         &self,
         plan: PlanId,
@@ -330,7 +331,7 @@ impl Plans {
         self.inner.change_plan(plan, add).await
     }
 
-    /// A check is about to run as a job. If that job is the last run of it already, nothing happens.
+    /// Records that a check is about to run as a job. If that job is already its last run, nothing happens.
     pub async fn check_started(
         &self,
         plan: PlanId,
@@ -342,7 +343,7 @@ impl Plans {
         self.inner.change_plan(plan, start).await
     }
 
-    /// A check has ended. One that is no longer the last run of its command, or has ended before, changes nothing.
+    /// Records that a check has ended. If it isn't the last run of its command, or has ended before, nothing changes.
     pub async fn check_ended(
         &self,
         plan: PlanId,
@@ -356,15 +357,15 @@ impl Plans {
         self.inner.change_plan(plan, end).await
     }
 
-    /// A command is about to run in the sandbox.
+    /// Records that a command is about to run in the sandbox.
     pub async fn begin_command(&self, plan: PlanId, by: Attribution) -> Result<CommandRun, PlanError> {
         self.inner
             .at_plan(plan, move |worker| Box::pin(worker.begin_command(by)))
             .await
     }
 
-    /// The command has ended, with all of its processes: what it changed is captured and recorded as its actor's.
-    /// Returns the changeset, if anything changed.
+    /// Records that a command has ended, with all of its processes: captures its changes and attributes them to
+    /// its actor. Returns the changeset, if anything changed.
     pub async fn end_command(&self, run: &CommandRun) -> Result<Option<Changeset>, PlanError> {
         let id = run.id.clone();
         let end = self.inner.at_plan(run.plan, move |worker| {
@@ -378,24 +379,24 @@ impl Plans {
         workspaces::list(&self.inner).await
     }
 
-    /// Whether a workspace is there; nothing if there is none of this id. No other one is looked at.
+    /// Whether a workspace is present; `None` if the id is unknown. Checks no other workspace.
     pub async fn presence(&self, id: WorkspaceId) -> Result<Option<WorkspaceState>, PlanError> {
         workspaces::presence(&self.inner, id).await
     }
 
-    /// An apply or undo of a workspace that could not be brought to an end when that was last tried.
+    /// An apply or undo of a workspace that couldn't be finished at the last attempt.
     #[must_use]
     pub fn stuck_landing(&self, id: WorkspaceId) -> Option<StuckLanding> {
         self.inner.stuck.of(id)
     }
 
-    /// What is weaker in a workspace than elsewhere, as far as this daemon has found out.
+    /// Which guarantees are weaker in a workspace than elsewhere, as far as this daemon has found out.
     #[must_use]
     pub fn workspace_notice(&self, id: WorkspaceId) -> Option<String> {
         self.inner.notices.of(id).flatten()
     }
 
-    /// Finishes or rolls back an apply or undo that was interrupted, or sets it aside. That neither is possible is an
+    /// Finishes or rolls back an interrupted apply or undo, or sets it aside. If neither is possible, that is an
     /// answer, not an error.
     pub async fn repair_workspace(&self, id: WorkspaceId, how: Repair) -> Result<Repaired, PlanError> {
         self.inner
@@ -403,7 +404,7 @@ impl Plans {
             .await
     }
 
-    /// Content of users that applies and undos had to keep, newest first.
+    /// Users' content that applies and undos had to keep, newest first.
     pub async fn rescued(&self) -> Result<RescuedList, PlanError> {
         let shelf = self.inner.shelf();
         let list = blocking(move || shelf.list()).await?;
@@ -458,7 +459,7 @@ impl Plans {
             .await
     }
 
-    /// How sandboxes can be made here, the best first: a description of each, or why it does not work.
+    /// The strategies for sandboxes here, best first: a description of each, or why it doesn't work.
     #[must_use]
     pub fn strategies(&self) -> Vec<(SandboxStrategy, Result<String, String>)> {
         self.inner.strategies.list()
@@ -480,19 +481,19 @@ impl Plans {
         Ok(page.events.iter().map(Moment::of).collect())
     }
 
-    /// Follows what happens to a plan. Its items become moments by [`Moment::of`].
+    /// Follows what happens to a plan. Convert its items with [`Moment::of`].
     pub fn follow(&self, plan: PlanId, after: Sequence, scope: &Scope) -> Result<Tail, PlanError> {
         Ok(self.inner.log.tail(&Plan::stream_of(&plan)?, after, scope))
     }
 
-    /// Tells that some plan has changed.
+    /// Notifies when any plan has changed.
     #[must_use]
     pub fn moves(&self) -> StreamChanges {
         self.inner.log.changes(PlanRecord::KIND)
     }
 
-    /// Keeps what is in the sandbox of a plan from being recorded, as long as the answer is held. For a caller that is
-    /// about to discard the plan and must not wait for that.
+    /// Prevents a plan's sandbox from being recorded while the returned value is held. For a caller that is about to
+    /// discard the plan and must not wait for that.
     pub fn hold_captures(&self, plan: PlanId) -> CaptureHold {
         CaptureTokens::hold(&self.inner.captures, plan)
     }
@@ -503,7 +504,7 @@ impl Plans {
         self.inner.captures.cancel_all(cause);
     }
 
-    /// Takes nothing more on. What was begun is finished by the tasks of the service, which end by themselves.
+    /// Stops accepting requests. The service's tasks finish what was begun, and end by themselves.
     pub fn close(&self) {
         let cause = kernel::Cause::new("the daemon", "it is stopping");
         self.reading.cancel(cause);
@@ -514,7 +515,7 @@ impl Plans {
     }
 }
 
-/// A changeset that its plan no longer has open is closed: sealing and applying close all of them in one step.
+/// A changeset that its plan no longer lists as open is closed: sealing and applying close all of them in one step.
 fn settle(plan: &Plan, changeset: &mut Changeset) {
     let mut open = plan.record.open_changesets.iter();
     if !open.any(|open| open.id == changeset.id) {

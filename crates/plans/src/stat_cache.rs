@@ -1,11 +1,11 @@
-//! What a scan of a workspace has found, so that the next one need not read what has not changed.
+//! The results of a workspace scan, so that the next one doesn't have to read unchanged files.
 //!
-//! A file counts as unchanged if everything that the file system says about it is as it was. That cannot be told of a file
-//! that was written at the time of the scan, since the next write may get the same time; such a file is left out of the
-//! cache, and read again.
+//! A file counts as unchanged if all of its stat data is the same. That isn't reliable for a file that was written at
+//! the time of the scan, since the next write may get the same time; such a file is left out of the cache, and read
+//! again.
 //!
-//! The cache is one file, replaced whole, with a hash at its end. One that is damaged, or of another version, is as good as
-//! none.
+//! The cache is one file, replaced as a whole, with a hash at its end. A file that is damaged or has another version is
+//! ignored.
 
 use std::collections::HashMap;
 use std::fs;
@@ -17,14 +17,14 @@ use rustix::fs::Stat;
 
 use crate::ManifestId;
 
-/// Stands at the beginning of the file; another way to write it gets another one.
+/// The start of the file; another format gets another one.
 const MAGIC: &[u8; 8] = b"tlkstat1";
 const HASH_BYTES: usize = 32;
 
-/// How near to the scan a file may have been written and still be trusted. Kernels move the clock of files in ticks of up
-/// to 10 ms.
+/// How close to the scan a file may have been written and still be trusted. Kernels advance the file clock in ticks of
+/// up to 10 ms.
 const TICK_NS: u32 = 20_000_000;
-/// The same for file systems that keep whole seconds, or every other one.
+/// The same for file systems with a resolution of one or two seconds.
 const COARSE_TICK_S: i64 = 2;
 
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -33,7 +33,7 @@ pub(crate) struct FileTime {
     pub(crate) nanoseconds: u32,
 }
 
-/// What the file system says about a file. If all of it is the same, so is the content.
+/// The stat data of a file. If all of it is the same, so is the content.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct StatKey {
     pub(crate) device: u64,
@@ -44,7 +44,7 @@ pub(crate) struct StatKey {
     pub(crate) changed: FileTime,
 }
 
-/// One thing that a scan found.
+/// An entry that a scan found.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Cached {
     File { key: StatKey, hash: BlobId },
@@ -56,13 +56,13 @@ pub(crate) enum Cached {
 #[derive(Debug, Default, Eq, PartialEq)]
 pub(crate) struct StatCache {
     pub(crate) image: Option<ManifestId>,
-    /// How many entries the image has. Not all of them need be known here.
+    /// How many entries the image has. Not all of them have to be in the cache.
     pub(crate) image_entries: u64,
     pub(crate) entries: HashMap<Box<[u8]>, Cached>,
 }
 
 impl FileTime {
-    /// The time of the last write of a file.
+    /// The mtime of a file.
     pub(crate) fn modified(stat: &Stat) -> Self {
         Self {
             seconds: stat.st_mtime,
@@ -106,7 +106,7 @@ impl StatKey {
         }
     }
 
-    /// Whether a write after this moment is sure to show in it.
+    /// Whether a write after this moment is sure to change it.
     pub(crate) fn is_settled_by(&self, scan_began: FileTime) -> bool {
         let is_coarse = self.modified.nanoseconds == 0 && self.changed.nanoseconds == 0;
         self.modified.max(self.changed) < scan_began.minus_tick(is_coarse)
@@ -119,12 +119,12 @@ impl StatCache {
         found.unwrap_or_default()
     }
 
-    /// Replaces the file. It need not survive a power loss: a damaged one is as good as none.
+    /// Replaces the file. It doesn't have to survive a power loss: a damaged one is ignored.
     pub(crate) fn write(&self, file: &Path) -> io::Result<()> {
         let directory = file.parent().unwrap_or(Path::new("/"));
         fs::create_dir_all(directory)?;
         let name = file.file_name().unwrap_or_default().to_string_lossy();
-        // Each writer has a file of its own until the rename, so that two at once do not mix.
+        // Each writer has its own file until the rename, so that two at once don't mix.
         let passing = directory.join(format!("{name}.{}", crate::scan::random_name()));
         let written = fs::File::create_new(&passing).and_then(|mut new| new.write_all(&self.encode()));
         let placed = written.and_then(|()| fs::rename(&passing, file));
@@ -211,7 +211,7 @@ impl StatCache {
 }
 
 fn put(bytes: &mut Vec<u8>, text: &[u8]) {
-    // Paths and targets have at most 4095 bytes, so nothing is cut off here.
+    // Paths and targets have at most 4095 bytes, so nothing is truncated here.
     bytes.extend_from_slice(&u32::try_from(text.len()).unwrap_or(u32::MAX).to_le_bytes());
     bytes.extend_from_slice(text);
 }
@@ -273,7 +273,7 @@ mod tests {
             (long_ago, time(1001, 5), false),
             // A time in the future says nothing about the past.
             (time(5000, 5), long_ago, false),
-            // A file system that keeps seconds: two of them have to lie between.
+            // A file system with a resolution of seconds: there must be two of them in between.
             (time(997, 0), time(997, 0), true),
             (time(999, 0), time(999, 0), false),
         ] {

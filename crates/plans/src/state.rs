@@ -1,7 +1,7 @@
 //! What may happen to a plan: pure steps from one record to the next, or a refusal.
 //!
-//! `open → sealed → applied | discarded`, `applied → undone → applied`. A sealed plan that is worked on is open again.
-//! A refused attempt leaves the plan where it was.
+//! `open → sealed → applied | discarded`, `applied → undone → applied`. Working on a sealed plan reopens it. A refused
+//! attempt leaves the plan's state unchanged.
 
 use std::sync::Arc;
 
@@ -17,14 +17,14 @@ use crate::{
 /// The next record, and the events that go with it.
 pub(crate) type Step = Result<(PlanRecord, Vec<PlanEvent>), PlanError>;
 
-/// The most conflicts that are kept with a plan. The answer to the attempt has all of them.
+/// The maximum number of conflicts kept with a plan. The answer to the attempt has all of them.
 const KEPT_CONFLICTS: usize = 50;
-/// The most open changesets. Each is an actor that has not closed its own.
+/// The maximum number of open changesets. Each is one that its actor hasn't closed.
 const OPEN_CHANGESETS_LIMIT: usize = 256;
 pub(crate) const CHECK_TOOL: &str = "check";
 const CHECKS_LIMIT: usize = 64;
 
-/// Nobody may change the plan while it is being carried out.
+/// The plan can't change while it is being landed.
 fn not_landing(plan: PlanId, record: &PlanRecord) -> Result<(), PlanError> {
     match &record.landing {
         None => Ok(()),
@@ -52,7 +52,7 @@ fn wrong(plan: PlanId, record: &PlanRecord) -> PlanError {
     }
 }
 
-/// The record as one that can be worked on: open, or sealed and opened again.
+/// The record in a state that can be worked on: open, or sealed and then reopened.
 fn workable(plan: PlanId, record: &PlanRecord, by: &Actor, now: UnixMs) -> Step {
     not_landing(plan, record)?;
     let mut next = record.clone();
@@ -117,7 +117,7 @@ pub(crate) fn close_changeset(
     (next, vec![PlanEvent::new("changeset_closed", &closed.actor, "")])
 }
 
-/// The changeset that an actor's changes go to: the last one that it started and has not closed.
+/// The changeset for an actor's changes: the last one that it started and hasn't closed.
 pub(crate) fn current_changeset(record: &PlanRecord, actor: &Actor) -> Option<ChangesetId> {
     let mut mine = record
         .open_changesets
@@ -127,7 +127,7 @@ pub(crate) fn current_changeset(record: &PlanRecord, actor: &Actor) -> Option<Ch
     mine.next().map(|open| open.id)
 }
 
-/// What a plan differs in, by numbers.
+/// The size of a plan's net changes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Extent {
     pub(crate) files: u64,
@@ -153,7 +153,7 @@ pub(crate) fn record(
 
 /// A command is about to run in the sandbox.
 pub(crate) fn command_started(plan: PlanId, record: &PlanRecord, running: Running, now: UnixMs) -> Step {
-    // A check looks; the plan stays sealed unless it changes something after all.
+    // A check only reads; the plan stays sealed unless the check changes something after all.
     let (mut next, mut events) = if running.tool == CHECK_TOOL && record.state == PlanState::Sealed {
         not_landing(plan, record)?;
         (record.clone(), Vec::new())
@@ -170,7 +170,7 @@ pub(crate) fn command_started(plan: PlanId, record: &PlanRecord, running: Runnin
     Ok((next, events))
 }
 
-/// Nothing of it runs any more. What it changed is recorded, or the plan says why not.
+/// None of its processes are running. Its changes are recorded, or the plan says why not.
 pub(crate) fn command_ended(
     record: &PlanRecord,
     run_id: &str,
@@ -185,7 +185,7 @@ pub(crate) fn command_ended(
     next.changed_at = now;
     let mut events = vec![PlanEvent::new("command_ended", &gone.actor, gone.reason.clone())];
     match recorded {
-        // What is in the sandbox is recorded as a whole, so nothing is left of earlier failures.
+        // The sandbox is recorded as a whole, so nothing remains of earlier failures.
         Ok(()) => next.unrecorded = None,
         Err(why) => {
             events.push(PlanEvent::new("not_recorded", &gone.actor, why.clone()));
@@ -195,7 +195,7 @@ pub(crate) fn command_ended(
     (next, events)
 }
 
-/// What is in the sandbox is recorded, or the plan says why not.
+/// The sandbox's changes are recorded, or the plan says why not.
 pub(crate) fn looked_at(
     record: &PlanRecord,
     recorded: Result<(), Unrecorded>,
@@ -255,7 +255,7 @@ pub(crate) fn discard(plan: PlanId, record: &PlanRecord, by: &Actor, work: Unapp
     Ok((next, vec![PlanEvent::new("discarded", by, "")]))
 }
 
-/// It is about to be forgotten for good. Until nothing of it is left, it is a plan that was given up.
+/// It is about to be forgotten for good. Until nothing of it is left, it is a discarded plan.
 pub(crate) fn forget(plan: PlanId, record: &PlanRecord, by: &Actor, now: UnixMs) -> Step {
     not_landing(plan, record)?;
     nothing_runs(plan, record)?;
@@ -270,7 +270,7 @@ pub(crate) fn forget(plan: PlanId, record: &PlanRecord, by: &Actor, now: UnixMs)
     Ok((next, vec![PlanEvent::new("forgotten", by, "")]))
 }
 
-/// What a plan has and does not carry, in sentences.
+/// What a plan has but doesn't carry, in sentences.
 fn uncarried_text(plan: PlanId, record: &PlanRecord) -> String {
     let mut notes = record.uncarried_notes(plan);
     notes.extend(
@@ -282,8 +282,8 @@ fn uncarried_text(plan: PlanId, record: &PlanRecord) -> String {
     notes.join("; ")
 }
 
-/// Whether an attempt may be made at all. Fails closed: a check that has not passed for what is in the plan now is in
-/// the way.
+/// Whether an attempt may be made at all. Fails closed: a check that hasn't passed for the plan's current content
+/// blocks it.
 pub(crate) fn may_land(plan: PlanId, record: &PlanRecord, what: Attempt) -> Result<(), PlanError> {
     not_landing(plan, record)?;
     nothing_runs(plan, record)?;
@@ -348,7 +348,7 @@ pub(crate) fn landed(
     (next, vec![PlanEvent::new(event, by, text)])
 }
 
-/// It was not carried out, and nothing was changed by the attempt.
+/// It wasn't carried out, and the attempt changed nothing.
 pub(crate) fn refused(record: &PlanRecord, refused: Refused, now: UnixMs) -> (PlanRecord, Vec<PlanEvent>) {
     let mut next = record.clone();
     let count = refused.conflicts.len();
@@ -361,8 +361,8 @@ pub(crate) fn refused(record: &PlanRecord, refused: Refused, now: UnixMs) -> (Pl
     (next, vec![events])
 }
 
-/// It could neither be carried out nor taken back, and was given up. The plan is as it was before the attempt; what is in the
-/// workspace is another matter.
+/// It could be neither carried out nor rolled back, and was abandoned. The plan is in the state before the attempt; the
+/// workspace may not be.
 pub(crate) fn set_aside(
     record: &PlanRecord,
     what: Option<Attempt>,
@@ -436,7 +436,7 @@ pub(crate) fn check_started(
     Ok((next, vec![PlanEvent::new("check_started", by, command)]))
 }
 
-/// A check has ended. If it is no longer the last run of its command, nothing happens.
+/// A check has ended. If it isn't the last run of its command, nothing happens.
 pub(crate) fn check_ended(
     record: &PlanRecord,
     command: &str,

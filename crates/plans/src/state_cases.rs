@@ -1,4 +1,4 @@
-//! Every rule of `state.rs`, one case after the other, with the whole step compared. `table.rs`: every step in every state.
+//! Every rule of `state.rs`, case by case, comparing the whole step. `table.rs`: every step in every state.
 
 mod table;
 
@@ -86,7 +86,7 @@ pub(crate) fn in_state(state: PlanState) -> PlanRecord {
     }
 }
 
-/// What else is true of a plan beside its state.
+/// Other properties of a plan besides its state.
 #[derive(Clone, Copy, Debug)]
 enum With {
     Nothing,
@@ -319,7 +319,7 @@ fn a_command_whose_changes_are_not_recorded_is_over_and_keeps_the_plan_from_bein
     };
     assert_eq!(what, "what `make` changed is not recorded: the disk is full");
     discard(&left, Unapplied::GiveUp).unwrap();
-    // The next look that comes to its end has recorded everything.
+    // The next completed capture has recorded everything.
     let (looked, told) = state::looked_at(&left, Ok(()), NOW);
     assert_eq!((looked.unrecorded.clone(), told), (None, Vec::new()));
     discard(&looked, Unapplied::Keep).unwrap();

@@ -1,4 +1,4 @@
-//! Random histories of a plan, against rules too simple to be wrong.
+//! Random histories of a plan, checked against rules too simple to be wrong.
 
 use eventlog::UnixMs;
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
@@ -48,7 +48,7 @@ fn any_try() -> impl Strategy<Value = Try> {
     ]
 }
 
-/// What is remembered of a history, by the simplest means.
+/// What the model remembers of a history, in the simplest form.
 #[derive(Debug, Default)]
 struct Model {
     started: Vec<(ChangesetId, &'static str)>,
@@ -60,7 +60,7 @@ struct Model {
 }
 
 impl Model {
-    /// Tries it. `None` if it is nothing that anybody would do now.
+    /// Attempts a step. `None` if it makes no sense at this point.
     fn attempt(&mut self, plan: PlanId, record: &PlanRecord, wanted: &Try, now: UnixMs) -> Option<Step> {
         let by = actor("ann");
         Some(match wanted {
@@ -209,7 +209,7 @@ impl Model {
             "only an open plan has open changesets"
         );
         for name in ["ann", "bob"] {
-            // What is open of one's own, in the order of its start; the last of it is current.
+            // The actor's own open changesets, in the order they were started; the last one is current.
             let mine = record.open_changesets.iter().filter(|open| *open.actor == *name);
             let mine: Vec<ChangesetId> = mine.map(|open| open.id).collect();
             let expected = self.started.iter().filter(|(id, _)| mine.contains(id));

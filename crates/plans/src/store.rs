@@ -27,7 +27,7 @@ pub(crate) async fn changesets(log: &Log, plan: PlanId) -> Result<Vec<Changeset>
     let heads = log
         .all_heads(ChangesetRecord::KIND, Some(&plan.to_string()))
         .await?;
-    // One that cannot be read is not left out: the plan would seem to have changed less than it has.
+    // An unreadable changeset isn't skipped: the plan would seem to have fewer changes than it has.
     let changesets = heads.iter().map(|stored| {
         let Entity { id, record, .. } = Entity::<ChangesetRecord>::of_head(log, stored)?;
         Ok(Changeset {
@@ -74,7 +74,7 @@ pub(crate) async fn recorded(log: &Log, changeset: ChangesetId) -> Result<Vec<Re
     }
 }
 
-/// What a plan differs from its base in: all its changes, in the order of their effects.
+/// A plan's net changes from its base: all its changes, in the order of their effects.
 pub(crate) async fn net(log: &Log, plan: &Plan) -> Result<Net, PlanError> {
     let mut in_order = BTreeMap::new();
     if plan.record.entries > plan.record.outdated_entries {
@@ -87,7 +87,7 @@ pub(crate) async fn net(log: &Log, plan: &Plan) -> Result<Net, PlanError> {
     Ok(in_order.values().collect())
 }
 
-/// Every path that a plan has ever changed, whether that counts any more or not.
+/// Every path that a plan has ever changed, whether or not the change still counts.
 pub(crate) async fn touched(log: &Log, plan: PlanId) -> Result<BTreeSet<RelPath>, PlanError> {
     let mut paths = BTreeSet::new();
     for changeset in changesets(log, plan).await? {
@@ -99,7 +99,7 @@ pub(crate) async fn touched(log: &Log, plan: PlanId) -> Result<BTreeSet<RelPath>
     Ok(paths)
 }
 
-/// How many files and symlinks changed. Directories are no work of anybody.
+/// How many files and symlinks changed. Directories don't count as work.
 pub(crate) fn count_files(changes: &[Change]) -> u64 {
     let is_file = |entry: &Option<Entry>| entry.as_ref().is_some_and(|entry| !entry.is_directory());
     let files = changes

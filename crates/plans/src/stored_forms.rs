@@ -1,4 +1,4 @@
-//! The log of every home holds these bytes: each literal must decode, and encode to the same bytes again.
+//! The log of every home contains these bytes: each literal must decode, and encode to the same bytes again.
 
 use std::fmt::Debug;
 

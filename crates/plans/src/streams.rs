@@ -71,7 +71,7 @@ pub(crate) struct KeyRecord(pub(crate) PlanId);
 
 impl EntityRecord for KeyRecord {
     const KIND: &'static str = "plan-key";
-    /// Keys are other people's texts, so their hash stands for them.
+    /// Keys are arbitrary text from callers, so their hash is used instead.
     type Id = String;
     type Event = NoEvent;
 
@@ -86,7 +86,7 @@ impl KeyRecord {
     }
 }
 
-/// Why a head of ours cannot be read; nothing if it can be, or is not ours.
+/// Why one of our heads can't be read; `None` if it can, or isn't ours.
 #[must_use]
 pub fn unreadable_head(stream: &StreamId, head: &Head) -> Option<serde_json::Error> {
     Entity::<PlanRecord>::problem(stream, head)
@@ -107,7 +107,7 @@ fn unreadable(stream: &StreamId, source: serde_json::Error) -> PlanError {
     }
 }
 
-/// Removes streams, all or none. Says whether they were still at these versions.
+/// Removes streams, all or none. Returns whether they were still at these versions.
 pub(crate) async fn remove_unchanged(
     log: &Log,
     streams: Vec<(StreamId, Version)>,
@@ -180,7 +180,7 @@ impl EntityEvent for PlanEvent {
 impl Moment {
     #[must_use]
     pub fn of(event: &Event) -> Self {
-        // An event whose body is damaged is still part of the history.
+        // An event with a damaged body is still part of the history.
         let body: PlanEventBody = serde_json::from_slice(&event.body).unwrap_or_default();
         Self {
             sequence: event.sequence,

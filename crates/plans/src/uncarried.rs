@@ -1,15 +1,15 @@
-//! What was done in a sandbox and does not get into the workspace when the plan is applied.
+//! What was done in a sandbox but doesn't reach the workspace when the plan is applied.
 
 use protocol::{PlanBranch, PlanId};
 
 use crate::{LeftOut, PlanRecord, WhyLeftOut};
 
-/// How many paths that are left out are told in sentences.
+/// How many left-out paths are described.
 const TOLD_PATHS: usize = 5;
 const TOLD_BRANCHES: usize = 5;
 
 impl PlanRecord {
-    /// What is in its sandbox and is not carried, one sentence each, with what to do about it.
+    /// What is in its sandbox but isn't carried, one sentence each, with what to do about it.
     #[must_use]
     pub fn uncarried_notes(&self, plan: PlanId) -> Vec<String> {
         let work: Vec<&LeftOut> = self.uncarried.iter().filter(|left| left.is_work()).collect();
@@ -29,7 +29,7 @@ impl PlanRecord {
         notes
     }
 
-    /// Whether somebody would lose work that the plan does not carry if its sandbox went away.
+    /// Whether removing its sandbox would lose work that the plan doesn't carry.
     pub(crate) fn has_uncarried_work(&self) -> bool {
         self.uncarried.iter().any(LeftOut::is_work)
             || self.branches.iter().any(|branch| branch.commits > 0)

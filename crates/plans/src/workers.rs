@@ -1,12 +1,12 @@
-//! Workers: one task for each key, which does what is asked of it one after the other.
+//! Workers: one task for each key, which processes requests one after the other.
 //!
-//! Where several callers want to change one thing and each change takes I/O, a lock would be held across it. A worker
-//! has a queue instead: it owns the thing, and callers send pieces of work and wait for the answers. A caller that stops
-//! waiting changes nothing about the work.
+//! When several callers want to change one thing and each change takes I/O, a lock would be held across it. A worker
+//! has a queue instead: it owns the thing, and callers send pieces of work and wait for the answers. The work is done
+//! even if the caller stops waiting.
 //!
 //! A worker that is idle for a while ends, and drops the thing; the next caller starts another one. For a moment there
 //! may be two workers for one key: the old one at its last piece of work, and the new one. So workers are for order and
-//! speed only. What must never happen twice is refused by the log, which names versions.
+//! speed only. What must never happen twice is refused by the log, which checks versions.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -20,13 +20,13 @@ use kernel::{Clock, Deadline};
 use process::Tasks;
 use tokio::sync::{mpsc, oneshot};
 
-/// How many pieces of work may wait for one worker. Each has a caller that waits for it; when the queue is full, further
-/// callers wait to be let in.
+/// How many pieces of work may wait for one worker. Each has a waiting caller; when the queue is full, further callers
+/// wait for a free slot.
 const QUEUE: usize = 256;
-/// How long an idle worker lives. It is about as long as a person thinks, and what it holds (a mounted sandbox, a parsed
-/// manifest) is made again in milliseconds.
+/// How long an idle worker lives. It is about as long as a person thinks, and what it holds (a mounted sandbox, a
+/// parsed manifest) is rebuilt in milliseconds.
 pub(crate) const IDLE: Duration = Duration::from_secs(120);
-/// How often a caller whose worker was just ending tries the next one. A worker ends once in two minutes.
+/// How often a caller tries the next worker because its own was just ending. A worker ends once in two minutes.
 const TRIES: usize = 4;
 
 type Work<T> = Box<dyn for<'a> FnOnce(&'a mut T) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> + Send>;
@@ -37,11 +37,11 @@ pub(crate) struct Workers<K, T> {
     tasks: Tasks,
     clock: Arc<dyn Clock>,
     idle: Duration,
-    /// Guards which workers are open; `None` when no more are opened. Only looked up and replaced under it.
+    /// Guards which workers are open; `None` once no more are opened. Only looked up and replaced under it.
     open: Mutex<Option<HashMap<K, mpsc::Sender<Work<T>>>>>,
 }
 
-/// The work was not done: the daemon is stopping.
+/// The work wasn't done: the daemon is stopping.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Closed;
 
@@ -67,7 +67,7 @@ impl<K: Eq + Hash + Clone + Send + 'static, T: Send + 'static> Workers<K, T> {
 
     /// Sends a piece of work and waits for its answer. `make` makes the thing if no worker owns it.
     ///
-    /// *Cancel safety*: dropped halfway, the work is done all the same, or was never left.
+    /// *Cancel safety*: dropped halfway, the work is done anyway, or was never queued.
     pub(crate) async fn run<R: Send + 'static>(
         &self,
         key: K,
@@ -77,7 +77,7 @@ impl<K: Eq + Hash + Clone + Send + 'static, T: Send + 'static> Workers<K, T> {
         let (answer, answered) = oneshot::channel();
         let mut work: Work<T> = Box::new(move |thing| {
             Box::pin(async move {
-                // Whoever asked may have gone.
+                // The caller may have stopped waiting.
                 drop(answer.send(work(thing).await));
             })
         });
@@ -91,7 +91,7 @@ impl<K: Eq + Hash + Clone + Send + 'static, T: Send + 'static> Workers<K, T> {
         Err(Closed)
     }
 
-    /// Sends a piece of work that nobody waits for. It is dropped if the queue is full.
+    /// Sends a piece of work without waiting for it. It is dropped if the queue is full.
     pub(crate) fn enqueue(
         &self,
         key: &K,
@@ -103,7 +103,7 @@ impl<K: Eq + Hash + Clone + Send + 'static, T: Send + 'static> Workers<K, T> {
         }
     }
 
-    /// Takes nothing more. What was sent is done.
+    /// Accepts no more work. What was sent is still done.
     pub(crate) fn close(&self) {
         *self.open() = None;
     }
@@ -118,7 +118,7 @@ impl<K: Eq + Hash + Clone + Send + 'static, T: Send + 'static> Workers<K, T> {
         if let Some(queue) = open.get(key).filter(|queue| !queue.is_closed()) {
             return Some(queue.clone());
         }
-        // Those that have closed since are let go here, so that the map does not grow with what was once in use.
+        // Remove closed workers here, so that the map doesn't grow with what was once in use.
         open.retain(|_, queue| !queue.is_closed());
         let (queue, inbox) = mpsc::channel(QUEUE);
         open.insert(key.clone(), queue.clone());
@@ -131,7 +131,7 @@ impl<K: Eq + Hash + Clone + Send + 'static, T: Send + 'static> Workers<K, T> {
     }
 }
 
-/// Does one piece of work after the other, until none has come for a while or none can come any more.
+/// Does one piece of work after the other, until none has arrived for a while or none can arrive any more.
 async fn serve<T: Send + 'static>(
     mut thing: T,
     mut inbox: mpsc::Receiver<Work<T>>,
@@ -153,7 +153,7 @@ async fn serve<T: Send + 'static>(
             None => break,
         }
     }
-    // It may have had a manifest of hundreds of thousands of files, or mounts, which take the kernel a while.
+    // It may hold a manifest of hundreds of thousands of files, or mounts, which take the kernel a while.
     let closing = tokio::task::spawn_blocking(move || {
         drop(thing);
         process::give_memory_back();

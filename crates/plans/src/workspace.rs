@@ -1,4 +1,4 @@
-//! What a workspace is.
+//! The workspace types.
 
 use std::path::PathBuf;
 
@@ -11,14 +11,14 @@ use crate::Attempt;
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct WorkspaceRecord {
     pub root: PathBuf,
-    /// The device and the inode of the directory, so that another one in its place is told apart.
+    /// The device and inode of the directory, to detect another one at its path.
     pub identity: (u64, u64),
     pub home: HomeId,
     pub registered_at: UnixMs,
-    /// Commands that every plan of it must pass.
+    /// Commands that each of its plans must pass.
     #[serde(default)]
     pub checks: Vec<String>,
-    /// The landing that is being carried out on it right now.
+    /// The landing in progress on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub landing: Option<String>,
 }
@@ -31,14 +31,14 @@ pub struct Workspace {
     pub presence: WorkspaceState,
     pub is_git: bool,
     pub open_plans: u64,
-    /// An apply or undo that was left halfway and could not be brought to an end when that was last tried.
+    /// An apply or undo that was interrupted and couldn't be finished at the last attempt.
     pub stuck: Option<StuckLanding>,
-    /// What is weaker here than elsewhere, in one line, as far as this daemon has found out.
+    /// Which guarantees are weaker here than elsewhere, in one line, as far as this daemon has found out.
     pub notice: Option<String>,
 }
 
 impl Workspace {
-    /// What the log has of it, with this landing on it.
+    /// Its log entity, with this landing on it.
     pub(crate) fn with_landing(&self, landing: Option<String>) -> Entity<WorkspaceRecord> {
         Entity {
             id: self.id,
@@ -52,7 +52,7 @@ impl Workspace {
     }
 }
 
-/// An apply or undo that is halfway and cannot be brought to an end.
+/// An interrupted apply or undo that can't be finished.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct StuckLanding {
     pub landing: String,

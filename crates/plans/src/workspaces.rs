@@ -11,7 +11,7 @@ use protocol::{PlanState, WorkspaceId, WorkspaceState};
 use crate::inner::{PlansInner, blocking};
 use crate::{PlanError, Workspace, WorkspaceRecord, store};
 
-/// The list of workspaces of this home. It is changed by one at a time.
+/// This home's list of workspaces. Only one caller changes it at a time.
 #[derive(Debug)]
 pub(crate) struct Registry {
     inner: Arc<PlansInner>,
@@ -22,8 +22,8 @@ impl Registry {
         Self { inner }
     }
 
-    /// The workspace with this root, which was found on the disk when the registered ones were those that were `seen`. It is
-    /// registered if it is a new one. `None` if the list has changed since: then the root may be another one.
+    /// The workspace with this root, which was located on disk when the registered ones were those in `seen`. Registers
+    /// it if it is new. `None` if the list has changed since: then the root may be a different one.
     async fn register(
         &mut self,
         (root, identity): Located,
@@ -47,7 +47,7 @@ impl Registry {
             return Ok(Some(workspace));
         };
         if workspace.record.identity != identity {
-            // What was there is gone, and this is another directory in its place.
+            // The old directory is gone, and this is another one at its path.
             let found = get(&self.inner, workspace.id).await?;
             if found.open_plans > 0 {
                 return Err(gone(&found));
@@ -68,7 +68,7 @@ impl Registry {
         let registered = workspace.with_landing(None);
         self.inner.log.remove(vec![registered.at()?]).await?;
         let cache = self.inner.stat_cache(id);
-        // It is only a cache: one that stays is in nobody's way.
+        // It is only a cache: a leftover does no harm.
         blocking(move || drop(std::fs::remove_file(cache))).await
     }
 
@@ -86,9 +86,10 @@ impl Registry {
     }
 }
 
-/// The workspace that a directory is in. It is registered if it is a new one.
+/// The workspace that contains a directory. Registers it if it is new.
 ///
-/// The disk is looked at before the list is taken: a file system that does not answer keeps only whoever asked about it.
+/// The disk is checked before the list is locked: a file system that doesn't respond only delays the caller that asked
+/// about it.
 pub(crate) async fn of_directory(
     inner: &Arc<PlansInner>,
     directory: PathBuf,
@@ -99,7 +100,7 @@ pub(crate) async fn of_directory(
         let located = blocking(move || locate(&asked, &known, &own)).await??;
         let found = inner
             .at_registry(move |registry| Box::pin(async move { registry.register(located, &seen).await }));
-        // It is looked at again only if somebody else has registered or forgotten a workspace meanwhile.
+        // It is checked again only if someone else has registered or forgotten a workspace in the meantime.
         if let Some(found) = found.await? {
             return Ok(found);
         }
@@ -117,7 +118,7 @@ pub(crate) fn gone(workspace: &Workspace) -> PlanError {
     }
 }
 
-/// A workspace as the log has it. Nobody has looked at its root.
+/// A workspace from the log, without checking its root.
 pub(crate) type Registered = Entity<WorkspaceRecord>;
 
 fn roots_of(workspaces: &[Registered]) -> Vec<PathBuf> {
@@ -125,7 +126,7 @@ fn roots_of(workspaces: &[Registered]) -> Vec<PathBuf> {
     roots.map(|workspace| workspace.record.root.clone()).collect()
 }
 
-/// The workspaces of this home as the log has them, by path.
+/// This home's workspaces from the log, by path.
 pub(crate) async fn registered(inner: &PlansInner) -> Result<Vec<Registered>, PlanError> {
     let mut found = Registered::all(&inner.log, None).await?;
     found.retain(|workspace| workspace.record.home == inner.home_id);
@@ -142,7 +143,7 @@ async fn open_plans(inner: &PlansInner) -> Result<HashMap<WorkspaceId, u64>, Pla
     Ok(counts)
 }
 
-/// The workspaces of this home, by path. Their roots are looked at side by side, each for a bounded time.
+/// This home's workspaces, by path. Their roots are checked concurrently, each for a limited time.
 pub(crate) async fn list(inner: &PlansInner) -> Result<Vec<Workspace>, PlanError> {
     let (found, counts) = tokio::try_join!(registered(inner), open_plans(inner))?;
     let seen = found
@@ -178,7 +179,7 @@ pub(crate) async fn roots(inner: &PlansInner) -> Result<Vec<PathBuf>, PlanError>
     Ok(roots_of(&registered(inner).await?))
 }
 
-/// A workspace of this home. No other one is looked at.
+/// A workspace of this home. Checks no other one.
 pub(crate) async fn get(inner: &PlansInner, id: WorkspaceId) -> Result<Workspace, PlanError> {
     let found = find(inner, id).await?.ok_or(PlanError::WorkspaceNotFound(id))?;
     Ok(looked_at(inner, found, &open_plans(inner).await?).await)
@@ -199,11 +200,11 @@ async fn find(inner: &PlansInner, id: WorkspaceId) -> Result<Option<Registered>,
     Ok(found.filter(|workspace| workspace.record.home == inner.home_id))
 }
 
-/// The root of a workspace, and which directory that is.
+/// The root of a workspace, and its device and inode.
 type Located = (PathBuf, (u64, u64));
 
-/// The root of the workspace that a directory is in, and which directory that is. A repository of git is one, whatever
-/// directory of it is named; and so is what was registered.
+/// The root of the workspace that contains a directory, and its device and inode. A git repository is a workspace,
+/// whichever of its directories is given; so is a registered directory.
 fn locate(directory: &Path, known: &[PathBuf], own: &Path) -> Result<Located, PlanError> {
     let canonical = canonical(directory)?;
     let repository = canonical.ancestors().find(|above| above.join(".git").exists());
@@ -235,7 +236,7 @@ fn locate(directory: &Path, known: &[PathBuf], own: &Path) -> Result<Located, Pl
         return Err(bad(root, why));
     }
     let found = must_be_usable(root, own)?;
-    // What is stored and sent of a workspace is JSON, which has no words for other bytes.
+    // Workspaces are stored and sent as JSON, which can't represent other bytes.
     if root.to_str().is_none() {
         return Err(bad(
             root,
@@ -245,7 +246,7 @@ fn locate(directory: &Path, known: &[PathBuf], own: &Path) -> Result<Located, Pl
     Ok((root.to_owned(), (found.dev(), found.ino())))
 }
 
-/// The root of the tree that a directory is in, for somebody who only looks: the innermost of what could be a workspace.
+/// The root of the tree that contains a directory, for read-only use: the innermost possible workspace.
 pub(crate) fn root_to_look_at(directory: &Path, known: &[PathBuf], own: &Path) -> Result<PathBuf, PlanError> {
     let canonical = canonical(directory)?;
     let is_root = |above: &&Path| above.join(".git").exists() || known.iter().any(|root| root == above);
@@ -270,7 +271,7 @@ fn canonical(directory: &Path) -> Result<PathBuf, PlanError> {
         .map_err(|error| bad(directory, error.to_string()))
 }
 
-/// Refuses what is no directory, or has to do with the daemon's own.
+/// Refuses anything that isn't a directory, or that overlaps with the daemon's own.
 fn must_be_usable(root: &Path, own: &Path) -> Result<std::fs::Metadata, PlanError> {
     let own = own.canonicalize().unwrap_or_else(|_| own.to_owned());
     if own.starts_with(root) {

@@ -1,53 +1,54 @@
-//! What happened lately, over all of the daemon.
+//! Recent activity across the whole daemon.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// What something happened to.
+/// The kind of object an activity entry is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ActivityKind {
-    /// A session, or a turn of it.
+    /// A session, or one of its turns.
     Session,
     /// A plan.
     Plan,
     /// A job.
     Job,
-    /// A language server. Only its last change is known, and only since the daemon started.
+    /// A language server. Only its latest change is known, and only since the daemon started.
     Server,
-    /// A circuit breaker that was changed by hand.
+    /// A circuit breaker that a user changed manually.
     Breaker,
     /// The daemon itself.
     Daemon,
 }
 
-/// Something that happened.
+/// One entry in the activity feed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Activity {
-    /// When, in RFC 3339 and UTC, to the millisecond.
+    /// When it happened, in RFC 3339 and UTC, with millisecond precision.
     #[schema(format = "date-time", example = "2026-01-31T09:30:00.125Z")]
     pub at: String,
-    /// What it happened to.
+    /// The kind of object it happened to.
     pub kind: ActivityKind,
-    /// The id of that.
+    /// The id of that object.
     #[schema(example = "plan_01ARZ3NDEKTSV4RRFFQ69G5FAV")]
     pub id: String,
-    /// What that is for, in one line; may be empty.
+    /// The object's one-line title. May be empty.
     pub title: String,
-    /// What happened, in one word: for a plan `applied`, for a job `failed` and so on. Later versions may add others.
+    /// What happened, as one word, such as `applied` for a plan or `failed` for a job. Later versions may add
+    /// others.
     #[schema(example = "applied")]
     pub event: String,
-    /// Who did it; may be empty.
+    /// Who did it. May be empty.
     pub actor: String,
-    /// What is to be said of it, in one line; may be empty.
+    /// A one-line description. May be empty.
     pub text: String,
-    /// How often it happened in a row. The time and the text are those of the last one.
+    /// How many times in a row it happened. `at` and `text` are those of the latest occurrence.
     pub count: u64,
 }
 
-/// The answer of `GET /v1/activity`.
+/// The response of `GET /v1/activity`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ActivityList {
-    /// What happened, newest first.
+    /// The entries, newest first.
     pub activity: Vec<Activity>,
 }

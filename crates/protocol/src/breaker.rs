@@ -1,31 +1,32 @@
-//! Circuit breakers, one per name, shared by everything that talks to the daemon.
+//! Circuit breakers, one per name, shared by all clients of the daemon.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// One circuit breaker as it was when the daemon looked.
+/// A snapshot of a circuit breaker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Breaker {
     /// The name that callers agree on, for example `lsp/rust-analyzer`.
     pub id: String,
-    /// Whether calls are let through.
+    /// Whether the breaker lets calls through.
     pub state: BreakerState,
-    /// Changes with every change of the state. A reset that names it applies only to what the caller saw.
+    /// Changes whenever the state changes. Pass it to a reset to make sure it only applies to the state you
+    /// saw.
     pub generation: u64,
-    /// After how long an open breaker lets a probe through.
+    /// How long until an open breaker lets a probe through, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
-    /// Whether a probe is under way right now.
+    /// Whether a probe is in progress.
     pub probing: bool,
-    /// Failures in a row while it is closed; 0 in every other state.
+    /// The number of consecutive failures while the breaker is closed; 0 in every other state.
     pub consecutive_failures: u32,
-    /// All failures that were counted.
+    /// The total number of failures counted.
     pub failures: u64,
-    /// Calls that were turned away.
+    /// The number of calls the breaker refused.
     pub refused: u64,
-    /// Reports that came after their generation had ended and so changed nothing.
+    /// The number of reports that arrived after their generation had ended, and so had no effect.
     pub late_reports: u64,
-    /// How often the breaker has opened.
+    /// How many times the breaker has opened.
     pub times_opened: u64,
 }
 
@@ -37,20 +38,20 @@ pub enum BreakerState {
     Closed,
     /// Calls are refused until the cooldown is over.
     Open,
-    /// One call at a time is let through to see whether things are well again.
+    /// One call at a time goes through, to find out whether calls succeed again.
     HalfOpen,
-    /// Somebody opened it by hand; it stays open until somebody changes that.
+    /// A user forced it open. It stays open until a user changes it.
     ForcedOpen,
-    /// Somebody closed it by hand; failures are counted and do not open it.
+    /// A user forced it closed. Failures are counted but don't open it.
     ForcedClosed,
 }
 
-/// The answer of `GET /v1/breakers`.
+/// The response of `GET /v1/breakers`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct BreakerList {
     /// All breakers, sorted by name.
     pub breakers: Vec<Breaker>,
-    /// Calls for names that could not be tracked because the table was full of busy ones.
+    /// The number of calls for names that couldn't be tracked because the table was full of busy ones.
     pub untracked: u64,
 }
 
@@ -58,12 +59,12 @@ pub struct BreakerList {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ResetBreaker {
-    /// Reset only if this is still the current generation. Left out, the reset is unconditional.
+    /// Reset only if this is still the current generation. If omitted, the reset is unconditional.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generation: Option<u64>,
 }
 
-/// The answer of `POST /v1/breakers/reset`.
+/// The response of `POST /v1/breakers/reset`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ResetBreakers {
     /// How many breakers were reset.
@@ -74,11 +75,11 @@ pub struct ResetBreakers {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ForceBreaker {
-    /// What the breaker shall be until somebody changes that.
+    /// The state to hold the breaker in until a user changes it.
     pub state: ForcedState,
 }
 
-/// A state that a breaker can be held in by hand.
+/// A state that a user can force a breaker into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ForcedState {
@@ -88,23 +89,23 @@ pub enum ForcedState {
     Closed,
 }
 
-/// The body of `POST /v1/breakers/{name}/record`: how a call ended that the caller made by itself.
+/// The body of `POST /v1/breakers/{name}/record`: the outcome of a call that the caller made itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RecordOutcome {
-    /// How the call ended.
+    /// Whether the call succeeded.
     pub outcome: Outcome,
-    /// How long the other side asked to be left alone; only with a failure.
+    /// How long the other side asked callers to wait, in milliseconds. Only valid with a failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
 }
 
-/// How a call ended.
+/// The outcome of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// It worked.
+    /// The call succeeded.
     Success,
-    /// It did not.
+    /// The call failed.
     Failure,
 }

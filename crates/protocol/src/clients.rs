@@ -1,43 +1,43 @@
-//! Programs that are connected over the Model Context Protocol.
+//! Clients connected over the Model Context Protocol.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// The answer of `GET /v1/clients`.
+/// The response of `GET /v1/clients`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ClientList {
-    /// The clients, the newest first.
+    /// The clients, newest first.
     pub clients: Vec<Client>,
 }
 
-/// A client of the Model Context Protocol.
+/// A client connected over the Model Context Protocol.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Client {
-    /// The name under which its work stands in plans and jobs.
+    /// The actor name that plans and jobs record for the client's work.
     #[schema(example = "claude-code#k3v9qd")]
     pub actor: String,
-    /// What it calls itself.
+    /// The name the client reports.
     #[schema(example = "claude-code")]
     pub name: String,
-    /// Its version, as it says; may be empty.
+    /// The version the client reports. May be empty.
     pub version: String,
-    /// The version of the protocol that it speaks.
+    /// The version of the protocol that the client uses.
     #[schema(example = "2025-11-25")]
     pub protocol: String,
     /// How it is connected.
     pub transport: ClientTransport,
-    /// The directory that it works in, if it has said so.
+    /// The directory the client works in. Absent if the client hasn't reported one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub directory: Option<String>,
-    /// Since when, in RFC 3339 and UTC.
+    /// When the client connected, in RFC 3339 and UTC.
     #[schema(format = "date-time")]
     pub since: String,
-    /// The plan that it works in.
+    /// The plan the client works in. Absent if it isn't working in one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,
-    /// How many tools it has called.
+    /// The number of tool calls the client has made.
     pub calls: u64,
-    /// How many of these calls have not ended.
+    /// The number of those calls that haven't ended yet.
     pub in_flight: u64,
 }
 
@@ -47,8 +47,8 @@ pub struct Client {
 pub enum ClientTransport {
     /// Through `tidelock mcp`.
     Stdio,
-    /// Over HTTP, in a session.
+    /// Over HTTP, with a session.
     HttpSession,
-    /// Over HTTP, each request on its own. It is listed for as long as it is remembered.
+    /// Over HTTP, with independent requests. The client is listed for as long as the daemon remembers it.
     Http,
 }

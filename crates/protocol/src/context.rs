@@ -1,4 +1,4 @@
-//! Questions about code bases, and the pieces that answer them.
+//! Questions about code bases, and the code that answers them.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -7,190 +7,190 @@ use utoipa::ToSchema;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ContextQuestion {
-    /// The question: words, names, a sentence. It may be empty if there is a file in focus.
+    /// The question: keywords, names or a sentence. May be empty if `focus` has a file.
     #[serde(default)]
     pub query: String,
-    /// A directory of the workspace, absolute. Left out if there is a plan.
+    /// The absolute path of a directory in the workspace. Omit it if `plan` is given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub directory: Option<String>,
-    /// The plan whose sandbox is read instead of the workspace.
+    /// The id of a plan. Its sandbox is searched instead of the workspace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,
-    /// Files that the question is about: absolute, or from the directory that was named, or from the root of the plan's
-    /// workspace.
+    /// Files the question is about. Paths are absolute, relative to `directory`, or relative to the root of
+    /// the plan's workspace.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub focus: Vec<String>,
-    /// How many tokens the answer may have.
+    /// The size limit of the answer, in tokens. Defaults to the setting `context.budget_tokens`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_tokens: Option<u64>,
-    /// How long it may take.
+    /// The time limit, in milliseconds. Defaults to the setting `context.deadline_ms`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline_ms: Option<u64>,
-    /// Only these strategies.
+    /// Run only these strategies.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub only: Vec<String>,
-    /// Without these strategies.
+    /// Don't run these strategies.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub without: Vec<String>,
-    /// How tokens are counted.
+    /// How to count tokens. Defaults to the setting `context.tokenizer`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokenizer: Option<ContextTokenizer>,
 }
 
-/// How tokens are counted.
+/// A way to count tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ContextTokenizer {
-    /// As GPT-4o and later do.
+    /// The tokenizer of GPT-4o and later.
     O200k,
-    /// As GPT-4 and GPT-3.5 do.
+    /// The tokenizer of GPT-4 and GPT-3.5.
     Cl100k,
 }
 
-/// What was found.
+/// The response of `POST /v1/context`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ContextAnswer {
-    /// The root of the workspace that was looked at.
+    /// The root of the workspace that was searched.
     pub root: String,
-    /// The plan whose sandbox was read.
+    /// The plan whose sandbox was searched. Absent if the workspace itself was searched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,
-    /// Whether there is anything to show, and if not, why.
+    /// Whether the answer has any fragments, and if not, why.
     #[serde(default)]
     pub outcome: ContextOutcome,
-    /// The pieces, in the order in which they should be read.
+    /// The fragments, in the order to read them.
     pub fragments: Vec<ContextFragment>,
-    /// All of them as one text, with a line that says where each is from.
+    /// All fragments as one text. A line before each one gives its location.
     pub text: String,
-    /// The tokens of that text. Never more than the budget.
+    /// The number of tokens in `text`. Never exceeds the budget.
     pub tokens: u64,
-    /// How many it might have had.
+    /// The budget that applied, in tokens.
     pub budget_tokens: u64,
-    /// What each strategy did.
+    /// The result of each strategy.
     pub strategies: Vec<ContextStrategy>,
-    /// What was found and is not shown, the best first, up to a number.
+    /// Matches that aren't shown, best first. Long lists are cut.
     pub left_out: Vec<ContextLeftOut>,
-    /// How much was left out altogether.
+    /// The total number of matches that were left out.
     pub left_out_total: u64,
-    /// How long it took.
+    /// How long the question took, in milliseconds.
     pub took_ms: f64,
     /// The index of the workspace.
     pub index: ContextIndex,
 }
 
-/// Whether an answer has anything to show.
+/// Whether an answer has any fragments.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ContextOutcome {
-    /// It has pieces.
+    /// The answer has fragments.
     #[default]
     Found,
-    /// No strategy found anything that has to do with the question.
+    /// No strategy found anything relevant to the question.
     NothingMatched,
-    /// Something was found, and the budget is too small for any of it.
+    /// There were matches, but the budget is too small for any of them.
     NothingFits,
 }
 
-/// A piece of a file.
+/// A part of a file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ContextFragment {
-    /// The file, from the root of the workspace.
+    /// The file, relative to the root of the workspace.
     pub path: String,
-    /// Its first line, from 1.
+    /// The first line, starting at 1.
     pub first_line: u32,
-    /// Its last line.
+    /// The last line, inclusive.
     pub last_line: u32,
     /// How much of these lines is shown.
     pub depth: ContextDepth,
-    /// The definition that it is, if it is one.
+    /// The name of the definition that the fragment shows. Absent if it isn't a definition.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub symbol: Option<String>,
-    /// What is shown.
+    /// The text that is shown.
     pub text: String,
-    /// Its tokens, with the line that says where it is from.
+    /// The number of tokens, including the line that gives the location.
     pub tokens: u64,
-    /// How well it fits. Only to be compared within an answer.
+    /// The relevance score. Scores are only comparable within one answer.
     pub score: f64,
-    /// Which strategies found it.
+    /// The strategies that found the fragment.
     pub parts: Vec<ContextScorePart>,
 }
 
-/// How much of some lines is shown.
+/// How much of a range of lines is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ContextDepth {
-    /// All of them.
+    /// All lines.
     Body,
-    /// The lines that declare something.
+    /// Only the lines that declare something.
     Signature,
-    /// The names of what is defined there.
+    /// Only the names of the definitions.
     Name,
 }
 
-/// What a strategy has added to a score.
+/// What one strategy contributed to a score.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ContextScorePart {
-    /// Which.
+    /// The name of the strategy.
     pub strategy: String,
-    /// Its place in the list of that strategy, from 1.
+    /// The rank in that strategy's results, starting at 1.
     pub rank: u64,
-    /// How much it has added.
+    /// How much the strategy added to the score.
     pub adds: f64,
-    /// Why it found it.
+    /// Why the strategy found the fragment.
     pub why: String,
 }
 
-/// What a strategy did.
+/// The result of one strategy.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ContextStrategy {
-    /// Its name.
+    /// The name of the strategy.
     pub id: String,
-    /// What became of it.
+    /// How the strategy ended.
     pub state: ContextStrategyState,
-    /// How long it took.
+    /// How long the strategy took, in milliseconds.
     pub took_ms: f64,
-    /// How many places it found.
+    /// The number of matches it found.
     pub hits: u64,
-    /// Why it found nothing, if it failed, was not asked, or has nothing to say here.
+    /// Why it found nothing: it failed, was skipped, or doesn't apply here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// When it is tried again, if its circuit is open.
+    /// How long until the strategy is tried again, in milliseconds, if its circuit is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
 }
 
-/// What became of a strategy.
+/// How a strategy ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ContextStrategyState {
-    /// It looked.
+    /// It ran.
     Ran,
-    /// It has nothing to say here.
+    /// It doesn't apply to this question.
     NotApplicable,
-    /// Its own time was over.
+    /// It exceeded its own time limit.
     TimedOut,
-    /// The time of the whole question was over.
+    /// The time limit of the whole question passed.
     OutOfTime,
-    /// It has failed too often, and is not asked for a while.
+    /// It failed too often and is skipped for a while.
     Open,
     /// It failed.
     Failed,
-    /// It was left out.
+    /// It was excluded.
     LeftOut,
 }
 
-/// Something that was found and is not shown.
+/// A match that isn't shown.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ContextLeftOut {
-    /// The file.
+    /// The file, relative to the root of the workspace.
     pub path: String,
-    /// Its first line, from 1.
+    /// The first line, starting at 1.
     pub first_line: u32,
-    /// Its last line.
+    /// The last line, inclusive.
     pub last_line: u32,
-    /// How well it fits.
+    /// The relevance score.
     pub score: f64,
-    /// How many tokens it would have taken.
+    /// How many tokens it would have used.
     pub tokens: u64,
 }
 
@@ -199,46 +199,46 @@ pub struct ContextLeftOut {
 pub struct ContextIndex {
     /// The root of the workspace.
     pub root: String,
-    /// How far it is.
+    /// Whether the index is ready.
     pub state: ContextIndexState,
-    /// Why it failed.
+    /// Why the index failed. Absent unless it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// How many files it knows, or has read so far.
+    /// The number of files in the index, or read so far.
     pub files: u64,
-    /// How many bytes these files have.
+    /// The total size of these files, in bytes.
     pub source_bytes: u64,
-    /// How many bytes it has on disk.
+    /// The size of the index on disk, in bytes.
     pub index_bytes: u64,
-    /// When it was last asked for.
+    /// When the index was last used, in RFC 3339 and UTC.
     pub used_at: String,
 }
 
-/// How far an index is.
+/// The state of an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ContextIndexState {
-    /// It is being made, or read.
+    /// It is being built or loaded.
     Building,
-    /// It can be used, and keeps up with the files.
+    /// It is ready, and follows changes to the files.
     Ready,
-    /// It cannot be made.
+    /// It couldn't be built.
     Failed,
 }
 
-/// The answer of `GET /v1/context/indexes`.
+/// The response of `GET /v1/context/indexes`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ContextIndexList {
-    /// The indexes, by root.
+    /// The indexes, sorted by root.
     pub indexes: Vec<ContextIndex>,
 }
 
-/// Indexes in two numbers.
+/// A summary of the indexes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ContextCounts {
-    /// How many are open.
+    /// The number of open indexes.
     pub indexes: u64,
-    /// How many bytes they have on disk.
+    /// Their total size on disk, in bytes.
     pub index_bytes: u64,
 }
 
@@ -246,35 +246,35 @@ pub struct ContextCounts {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChangeContextIndex {
-    /// A directory of the workspace, absolute.
+    /// The absolute path of a directory in the workspace.
     pub directory: String,
 }
 
-/// The answer of `POST /v1/context/indexes/remove`.
+/// The response of `POST /v1/context/indexes/remove`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ContextIndexRemoved {
     /// The root of the workspace.
     pub root: String,
-    /// Whether there was an index.
+    /// Whether an index existed.
     pub removed: bool,
 }
 
-/// The answer of `GET /v1/context/strategies`.
+/// The response of `GET /v1/context/strategies`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ContextStrategyList {
     /// The strategies, in the order in which they are reported.
     pub strategies: Vec<ContextStrategyInfo>,
 }
 
-/// A strategy that there is.
+/// An available strategy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ContextStrategyInfo {
-    /// Its name.
+    /// The name of the strategy.
     pub id: String,
-    /// The name of its breaker.
+    /// The name of its circuit breaker.
     pub breaker: String,
-    /// Whether it is asked if nobody asks for it by name.
+    /// Whether it runs by default. A disabled strategy only runs if a question names it.
     pub enabled: bool,
-    /// How long it may take.
+    /// The time limit of the strategy, in milliseconds.
     pub timeout_ms: u64,
 }

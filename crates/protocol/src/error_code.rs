@@ -15,47 +15,47 @@ use utoipa::ToSchema;
 pub enum ErrorCode {
     /// The body is not JSON.
     MalformedJson,
-    /// A name is empty, too long, or has control characters in it.
+    /// The name is empty, too long, or contains control characters.
     InvalidName,
-    /// A parameter of the query, or the header `Last-Event-ID`, cannot be understood.
+    /// A query parameter or the `Last-Event-ID` header is invalid.
     InvalidQuery,
-    /// Neither a valid token nor a valid session came with the request.
+    /// The request has neither a valid token nor a valid session.
     Unauthorized,
     /// The request comes from a page of another site.
     OriginNotAllowed,
-    /// A form was sent without the token that the page put into it.
+    /// The form was sent without the token that the page includes in it.
     FormTokenInvalid,
-    /// A command in a sandbox, or an agent's, wants to change the user's files.
+    /// A command in a sandbox, or an agent's command, tried to change the user's files.
     ApplyNotAllowed,
-    /// There is nothing at this path.
+    /// Nothing exists at this path.
     NotFound,
-    /// No breaker of this name is known.
+    /// No breaker with this name is known.
     BreakerUnknown,
-    /// The process is not there, or was not started by this daemon.
+    /// The process doesn't exist, or wasn't started by this daemon.
     ProcessNotFound,
-    /// No language server of this name or id is known.
+    /// No language server with this name or id is known.
     ServerNotFound,
-    /// No language server is configured for files of this kind.
+    /// No language server is configured for this kind of file.
     NoServerForFile,
-    /// There is no job of this id.
+    /// There is no job with this id.
     JobNotFound,
-    /// There is no plan of this id.
+    /// There is no plan with this id.
     PlanNotFound,
-    /// There is no changeset of this id in the plan.
+    /// The plan has no changeset with this id.
     ChangesetNotFound,
-    /// There is nothing at this path of a plan's sandbox.
+    /// Nothing exists at this path in the plan's sandbox.
     FileNotFound,
-    /// There is no workspace of this id.
+    /// There is no workspace with this id.
     WorkspaceNotFound,
-    /// There is no rescued content of this id.
+    /// There is no rescued content with this id.
     RescuedNotFound,
-    /// There is no session of this id.
+    /// There is no session with this id.
     SessionNotFound,
-    /// There is no turn of this id in the session.
+    /// The session has no turn with this id.
     TurnNotFound,
-    /// There is no agent of this name.
+    /// There is no agent with this name.
     AgentNotFound,
-    /// No question of this id is open in the session.
+    /// The session has no open permission request with this id.
     PermissionNotFound,
     /// There is no strategy with this name.
     StrategyNotFound,
@@ -95,17 +95,17 @@ pub enum ErrorCode {
     PlanElsewhere,
     /// The workspace has open plans.
     WorkspaceInUse,
-    /// An apply or undo of the workspace is half-way, and can neither be finished nor rolled back.
+    /// An apply or undo in the workspace is half-way, and can neither be finished nor rolled back.
     LandingStuck,
     /// The target of rescued content already exists.
     RestoreOccupied,
-    /// The daemon's user may not change a path of the workspace.
+    /// The daemon's user isn't allowed to change a path in the workspace.
     PathNotPermitted,
-    /// A path of the workspace is on a read-only file system.
+    /// A path in the workspace is on a read-only file system.
     PathReadOnly,
-    /// A pipe, a socket or a device is in the place of a file.
+    /// A pipe, socket or device is where a file should be.
     SpecialFileInTheWay,
-    /// A write to a file of the sandbox was refused.
+    /// A write to a file in the sandbox was refused.
     FileRefused,
     /// The file has changed since the caller read it.
     FileStale,
@@ -113,21 +113,21 @@ pub enum ErrorCode {
     GitCommitRefused,
     /// A turn is already running in the session.
     TurnActive,
-    /// The turn isn't running, or none is.
+    /// The turn isn't running, or no turn is.
     TurnNotActive,
     /// The turn is no longer waiting.
     TurnNotQueued,
-    /// The machine that runs the turn is there.
+    /// The machine that runs the turn is still available.
     TurnNotStale,
-    /// The session was archived.
+    /// The session is archived.
     SessionArchived,
     /// A turn of the session is running or waiting.
     SessionInUse,
     /// Other sessions continue from turns of this one.
     SessionHasForks,
-    /// The sandbox of the plan was collected.
+    /// The sandbox of the plan was removed by garbage collection.
     SandboxGone,
-    /// The workspace has moved or is gone.
+    /// The workspace was moved or no longer exists.
     WorkspaceGone,
     /// The body is larger than the limit.
     BodyTooLarge,
@@ -143,7 +143,7 @@ pub enum ErrorCode {
     FileNotUsable,
     /// There is no such line or column in the file.
     PositionInvalid,
-    /// A job to wait for doesn't exist.
+    /// A job that this one depends on doesn't exist.
     JobDependencyNotFound,
     /// The plans of one apply don't belong together.
     PlansNotTogether,
@@ -151,35 +151,35 @@ pub enum ErrorCode {
     PlanTooDeep,
     /// The directory can't be a workspace, or can't be read as one.
     WorkspaceUnusable,
-    /// Sandboxes can't be made in this way here.
+    /// The sandbox strategy doesn't work here.
     StrategyNotPossible,
     /// The path isn't valid for a file in a workspace.
     PathNotAllowed,
     /// The prompt, title or script is invalid.
     InvalidPrompt,
-    /// A question has neither words nor files.
+    /// The question has neither text nor files.
     ContextEmpty,
-    /// A question, or what it asks for, exceeds a limit.
+    /// The question, or what it asks for, exceeds a limit.
     ContextTooLarge,
     /// A language server for the file is known, but its program isn't installed.
     ServerNotInstalled,
     /// The agent can't be used yet: something is missing.
     AgentNotReady,
-    /// The limit of open streams is reached.
+    /// The limit for open streams is reached.
     StreamLimitReached,
-    /// The limit of waiting jobs is reached.
+    /// The limit for waiting jobs is reached.
     JobsFull,
-    /// The limit of waiting prompts in the session is reached.
+    /// The limit for waiting prompts in the session is reached.
     QueueFull,
     /// An internal error.
     Internal,
     /// The durable log couldn't be read.
     LogFailed,
-    /// What the log has of this one thing can't be read.
+    /// The stored record of this object can't be read.
     RecordUnreadable,
     /// The copy of the log couldn't be written.
     BackupFailed,
-    /// A file of a sandbox or of a workspace couldn't be read or written.
+    /// A file in a sandbox or workspace couldn't be read or written.
     SandboxFailed,
     /// Content that the durable log should have is missing or damaged.
     ContentDamaged,
@@ -193,11 +193,11 @@ pub enum ErrorCode {
     ServerError,
     /// The language server violated the protocol.
     ServerProtocol,
-    /// The daemon doesn't accept work yet, or no longer.
+    /// The daemon doesn't accept work yet, or no longer does.
     NotReady,
     /// The daemon is shutting down and accepts no new requests.
     ShuttingDown,
-    /// The table of breakers is full of names that are in use.
+    /// The breaker table is full of names that are in use.
     BreakerLimitReached,
     /// The durable log refuses writes.
     LogRefusing,

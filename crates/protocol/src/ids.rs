@@ -1,6 +1,6 @@
-//! Ids: a ULID with a prefix that says what it names, one type for each kind of thing.
+//! Ids: a ULID with a prefix for the kind of object, one type per kind.
 //!
-//! They sort by the time at which they were made, can be told apart in a log, and cannot be mixed up in code.
+//! Ids sort by creation time, are easy to tell apart in a log, and can't be mixed up in code.
 
 use std::{
     borrow::Cow,
@@ -14,13 +14,13 @@ use ulid::Ulid;
 use utoipa::openapi::{Object, RefOr, Schema, schema::Type};
 use utoipa::{PartialSchema, ToSchema};
 
-/// A text that is not an id of the kind that was asked for.
+/// The text isn't an id of the expected kind.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("`{text}` is not an id of the form `{prefix}_` followed by 26 letters and digits")]
 pub struct IdError {
-    /// What was given.
+    /// The text that was given.
     pub text: String,
-    /// The prefix of the kind of id that was asked for.
+    /// The prefix of the expected kind of id.
     pub prefix: &'static str,
 }
 
@@ -31,12 +31,12 @@ macro_rules! id {
         pub struct $name(Ulid);
 
         impl $name {
-            /// A new id, of now.
+            /// Creates an id with the current time.
             pub fn generate() -> Self {
                 Self(ulid_at(SystemTime::now()))
             }
 
-            /// A new id that sorts after another one, even if the clock was set back since that was made.
+            /// Creates an id that sorts after `other`, even if the clock was set back in between.
             pub fn generate_after(other: Self) -> Self {
                 let new = ulid_at(SystemTime::now());
                 Self(if new > other.0 { new } else { ulid_after(other.0) })
@@ -76,7 +76,7 @@ macro_rules! id {
             }
         }
 
-        // On the wire an id is a plain text.
+        // On the wire an id is a plain string.
         impl PartialSchema for $name {
             fn schema() -> RefOr<Schema> {
                 Object::with_type(Type::String).into()
@@ -88,47 +88,47 @@ macro_rules! id {
 }
 
 id!(
-    /// One life of the daemon, from its start to its end.
+    /// The id of a run of the daemon, from start to end.
     BootId, "boot"
 );
 id!(
-    /// One home of daemons, over all their lives.
+    /// The id of a home, which stays the same across all runs of its daemons.
     HomeId, "home"
 );
 id!(
-    /// One job, from its submission to its end.
+    /// The id of a job, from submission to end.
     JobId, "job"
 );
 id!(
-    /// Names a plan: one isolated piece of work on a workspace.
+    /// The id of a plan: one isolated piece of work on a workspace.
     PlanId, "plan"
 );
 id!(
-    /// Names a changeset: the changes of one actor inside a plan.
+    /// The id of a changeset: the changes of one actor inside a plan.
     ChangesetId, "changeset"
 );
 id!(
-    /// Names content of a user that an apply or undo had to keep beside the workspace.
+    /// The id of user content that an apply or undo had to save outside the workspace.
     RescuedId, "rescued"
 );
 id!(
-    /// Names a workspace: a directory that agents work on.
+    /// The id of a workspace: a directory that agents work on.
     WorkspaceId, "workspace"
 );
 id!(
-    /// Names a session: a conversation with an agent.
+    /// The id of a session: a conversation with an agent.
     SessionId, "session"
 );
 id!(
-    /// Names a turn: one prompt and everything that followed.
+    /// The id of a turn: one prompt and everything that followed.
     TurnId, "turn"
 );
 id!(
-    /// Names a question to the user: whether an agent may do something.
+    /// The id of a permission request: the user is asked whether an agent may do something.
     PermissionId, "permission"
 );
 id!(
-    /// One request to the daemon; it stands in the answer and in the log.
+    /// The id of a request to the daemon. It appears in the response and in the log.
     RequestId, "req"
 );
 
@@ -151,7 +151,7 @@ fn ulid_at(time: SystemTime) -> Ulid {
     Ulid::from_parts(millis, random())
 }
 
-/// A millisecond later.
+/// Creates a ULID one millisecond later than `other`.
 fn ulid_after(other: Ulid) -> Ulid {
     let later = other.timestamp_ms().saturating_add(1);
     Ulid::from_parts(later, random())

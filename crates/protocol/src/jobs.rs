@@ -11,62 +11,67 @@ use crate::Machine;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SubmitJob {
-    /// What to run.
+    /// The command to run.
     pub command: JobCommand,
-    /// What it is, in one line; the command itself if it is not given.
+    /// A one-line title. Defaults to the command itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// Which of several goes first, from -10 to 10. Waiting counts too, so nothing waits for ever.
+    /// The priority, from -10 (last) to 10 (first). Defaults to 0. Waiting time counts too, so no job waits
+    /// forever.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<i64>,
-    /// With which others it shares a limit.
+    /// The lane, which limits how many jobs in it run at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lane: Option<JobLane>,
-    /// Jobs that must have succeeded before it starts.
+    /// Ids of jobs that must succeed before this one starts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<String>,
-    /// How long to wait before the first attempt.
+    /// How long to wait before the first attempt, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay_ms: Option<u64>,
-    /// In what time from now the job must have ended, attempts and pauses included.
+    /// The time limit for the whole job, in milliseconds from now, including all attempts and pauses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline_ms: Option<u64>,
-    /// How long one attempt may take.
+    /// The time limit for each attempt, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_limit_ms: Option<u64>,
-    /// How many more attempts there are after one that failed; none if it is not given.
+    /// How many times to retry after a failed attempt. Defaults to 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_retries: Option<u16>,
-    /// The pause before the first of them; it doubles each time.
+    /// The pause before the first retry, in milliseconds. It doubles with each further retry. Defaults to
+    /// 1000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_pause_ms: Option<u64>,
-    /// What happens when the daemon dies while it runs; `fail` if it is not given.
+    /// What to do if the daemon dies while the job is running. Defaults to `fail`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub if_interrupted: Option<JobIfInterrupted>,
-    /// A second submission with the same key is the same job. The header `Idempotency-Key` means the same.
+    /// An idempotency key. Submitting again with the same key returns the same job. The `Idempotency-Key`
+    /// header is equivalent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
-    /// How much of its output is kept.
+    /// How much of the job's output to keep, in bytes. Defaults to 16 MiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_limit_bytes: Option<u64>,
-    /// Whether any daemon that shares the log may run it. If not, this one does: it has the directory.
+    /// Whether any daemon that shares the log may run the job. Defaults to false: this daemon runs it,
+    /// because it has the directory.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub anywhere: bool,
-    /// Whether somebody works with it, as with an agent or a terminal. It takes no worker then, so that the jobs that it
-    /// submits itself find one.
+    /// Whether someone is working with the job interactively, such as an agent or a terminal. A foreground
+    /// job doesn't occupy a worker, so that jobs it submits can get one. Defaults to false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub foreground: bool,
-    /// What the daemon does with `command.plan` when the command has ended, whoever is there to see it. That is a job of
-    /// its own, which `followed_by` names.
+    /// What the daemon does with the plan in `command.plan` when the command has ended, whether or not a
+    /// client is connected. This runs as a separate job, which `followed_by` names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finish: Option<crate::FinishPlan>,
-    /// A plan to open for the command, which runs in it. Both are made, or neither. Not given together with `command.plan`. Its
-    /// own idempotency key is not used: that of the job counts for both.
+    /// A plan to open for the command to run in. Either both the plan and the job are created, or neither is.
+    /// Can't be combined with `command.plan`. The plan's own idempotency key is ignored; the job's key covers
+    /// both.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open: Option<crate::OpenPlan>,
 }
 
-/// A command. It has either `argv` or `shell`.
+/// A command. Set either `argv` or `shell`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JobCommand {
@@ -74,37 +79,38 @@ pub struct JobCommand {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(example = json!(["cargo", "test"]))]
     pub argv: Vec<String>,
-    /// A line for `sh -c`.
+    /// A command line for `sh -c`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shell: Option<String>,
-    /// The absolute path of the directory that it starts in.
+    /// The absolute path of the working directory.
     #[schema(example = "/home/me/project")]
     pub directory: String,
-    /// Its whole environment; that of the daemon if it is not given. Values are never shown again.
+    /// The complete environment of the command. Defaults to the daemon's environment. The values are never
+    /// returned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment: Option<BTreeMap<String, String>>,
-    /// What it reads from its standard input; nothing if it is not given.
+    /// The standard input, as text. Defaults to empty input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stdin: Option<String>,
-    /// The same in Base64, for what is not text.
+    /// The standard input in Base64, for input that isn't text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stdin_base64: Option<String>,
-    /// Its standard input is sent by a client while it runs, to `GET /v1/jobs/{id}/input`. If no client comes within 10
-    /// seconds of its start, it reads the end of its input.
+    /// Whether a client sends the standard input while the command runs, using `GET /v1/jobs/{id}/input`. If
+    /// no client connects within 10 seconds of the start, the command reads end of input. Defaults to false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub attach_stdin: bool,
-    /// If it is given, the command writes to a terminal of this size, and so may use colour. Both of its streams are one
-    /// then, `stdout`, in the order in which they were written.
+    /// If given, the command writes to a terminal of this size, so it may use color. Both output streams are
+    /// then merged into `stdout`, in the order they were written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub terminal: Option<JobTerminal>,
-    /// Directories that it may write below, and nowhere else, as far as the kernel can enforce it.
+    /// The only directories that the command may write below, as far as the kernel can enforce it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write_below: Option<Vec<String>>,
-    /// What each of its processes may use.
+    /// Resource limits for each process of the command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<JobLimits>,
-    /// The plan in whose sandbox it runs. What it changes there is recorded for whoever submitted it. It can write to the
-    /// sandbox, to temporary files, and below `write_below`.
+    /// The id of a plan. The command runs in its sandbox, and its changes there are recorded under the
+    /// submitter's name. It can write to the sandbox, to temporary files, and below `write_below`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,
 }
@@ -113,41 +119,41 @@ pub struct JobCommand {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JobTerminal {
-    /// How wide.
+    /// The width.
     pub columns: u16,
-    /// How high.
+    /// The height.
     pub rows: u16,
 }
 
-/// What each process of a command may use at most.
+/// Resource limits for each process of a command. Omitted limits aren't set.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JobLimits {
-    /// Address space.
+    /// The maximum address space, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address_space_bytes: Option<u64>,
-    /// Open files.
+    /// The maximum number of open files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_files: Option<u64>,
-    /// The size of a file that it writes.
+    /// The maximum size of a file the process writes, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file_bytes: Option<u64>,
-    /// Time on a processor.
+    /// The maximum CPU time, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_seconds: Option<u64>,
-    /// How many processes its user may have. The superuser is not bound by it.
+    /// The maximum number of processes of the user. Doesn't apply to root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processes: Option<u64>,
 }
 
-/// Jobs of one lane run at most so many at once.
+/// A lane, which limits how many of its jobs run at once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JobLane {
-    /// The name that they share.
+    /// The name of the lane. Jobs with the same name share it.
     #[schema(example = "cargo:/home/me/project")]
     pub name: String,
-    /// A job starts while fewer than this run in its lane; 1 if it is not given.
+    /// A job starts only while fewer than this many are running in its lane. Defaults to 1.
     #[serde(default = "one")]
     pub limit: u16,
 }
@@ -156,164 +162,165 @@ fn one() -> u16 {
     1
 }
 
-/// What happens to a job when the daemon dies while it runs.
+/// What happens to a job if the daemon dies while it is running.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum JobIfInterrupted {
-    /// It fails: nobody knows how far it came.
+    /// The job fails, because it's unknown how far it got.
     Fail,
-    /// It is queued again, because doing it twice does no harm.
+    /// The job is queued again, because it is safe to run it twice.
     Repeat,
 }
 
-/// A job as it was when the daemon looked.
+/// A snapshot of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Job {
-    /// Its id.
+    /// The id of the job.
     #[schema(example = "job_01JCZ8T6V8Y3N5K2M4Q7R9S1TX")]
     pub id: String,
-    /// What it is doing.
+    /// The state of the job.
     pub state: JobState,
-    /// The machine that runs it, has to, or did so last. Nothing for one that may still run anywhere.
+    /// The machine that runs the job, must run it, or ran it last. Absent while the job may still run on any
+    /// machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<Machine>,
-    /// Changes with every change of the job.
+    /// Changes whenever the job changes.
     pub version: u64,
-    /// What it is, in one line.
+    /// The one-line title.
     pub title: String,
-    /// What does the work.
+    /// The handler that runs the job.
     #[schema(example = "command")]
     pub handler: String,
-    /// Which of several goes first.
+    /// The priority, from -10 (last) to 10 (first).
     pub priority: i64,
-    /// With which others it shares a limit.
+    /// The lane that limits how many jobs run at once. Absent if the job has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lane: Option<JobLane>,
-    /// Jobs that must have succeeded before it starts.
+    /// Ids of jobs that must succeed before this one starts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<String>,
-    /// Who submitted it.
+    /// Who submitted the job.
     pub submitted_by: String,
-    /// When it was submitted, in RFC 3339 and UTC.
+    /// When the job was submitted, in RFC 3339 and UTC.
     #[schema(format = "date-time")]
     pub submitted_at: String,
-    /// When the current or last attempt was started.
+    /// When the current or latest attempt started. Absent before the first attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(format = "date-time")]
     pub started_at: Option<String>,
-    /// When it ended.
+    /// When the job ended. Absent until then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(format = "date-time")]
     pub ended_at: Option<String>,
-    /// How long the current or last attempt has taken so far.
+    /// How long the current or latest attempt has taken so far, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ran_ms: Option<u64>,
-    /// Not to be started before.
+    /// The earliest time the job may start. Absent if it may start at any time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(format = "date-time")]
     pub not_before: Option<String>,
-    /// When it must have ended.
+    /// When the job must have ended. Absent if it has no deadline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(format = "date-time")]
     pub deadline: Option<String>,
-    /// How long one attempt may take.
+    /// The time limit for each attempt, in milliseconds. Absent if there is no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_limit_ms: Option<u64>,
-    /// How many attempts were claimed.
+    /// The number of attempts that have been claimed.
     pub attempts: u32,
-    /// How many more there are after one that failed.
+    /// How many times the job is retried after a failed attempt.
     pub max_retries: u16,
-    /// How often its worker died.
+    /// How many times a worker died while running the job.
     pub interruptions: u32,
-    /// What happens then.
+    /// What happens when the worker dies.
     pub if_interrupted: JobIfInterrupted,
-    /// Who wants it to be cancelled.
+    /// The request to cancel the job. Absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancel: Option<JobCancelRequest>,
-    /// Why it was given up, in one word: `attempt_failed`, `timed_out`, `deadline_passed`, `interrupted`,
-    /// `dependency_failed` or `no_handler`.
+    /// Why the job failed: `attempt_failed`, `timed_out`, `deadline_passed`, `interrupted`,
+    /// `dependency_failed` or `no_handler`. Absent unless it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// What is to be said of the last attempt that ended, in one line.
+    /// A one-line description of how the latest finished attempt ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// How the command of that attempt ended.
+    /// How the command of that attempt exited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<JobExit>,
-    /// What had to be killed, because it did not end when it was told to.
+    /// Processes that had to be killed because they didn't stop when asked to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub killed: Vec<JobKilled>,
-    /// How many processes had to be killed; more than are named if there were many.
+    /// The number of processes that had to be killed. `killed` may list fewer if there were many.
     #[serde(default)]
     pub killed_count: u64,
-    /// Whether the client that sent its input went away before the end of it.
+    /// Whether the client that sent the standard input disconnected before the end of it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub input_cut: bool,
-    /// How much of the confinement that was asked for was in force; nothing if none was.
+    /// How much of the requested confinement was in force. Absent if none was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confinement: Option<crate::Confinement>,
-    /// How far it is, if it has said so.
+    /// The progress of the job. Absent if it hasn't reported any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<JobProgress>,
-    /// How much it has written.
+    /// The total size of the output, in bytes.
     pub output_bytes: u64,
-    /// How much of that was not kept, because it was more than the job may keep.
+    /// How much of the output was dropped because it exceeded the output limit, in bytes.
     pub cut_bytes: u64,
-    /// Why output is missing that should have been kept, for example because the disk was full; nothing if none is.
+    /// Why output that should have been kept is missing, such as a full disk. Absent if nothing is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_lost: Option<String>,
-    /// The place of the last piece of output.
+    /// The sequence number of the latest piece of output.
     pub output_sequence: u64,
-    /// Whether it takes no worker, because somebody works with it.
+    /// Whether someone is working with the job interactively, so that it doesn't occupy a worker.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub foreground: bool,
-    /// The job that deals with its end.
+    /// The id of the job that handles what happens after this one ends. Absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub followed_by: Option<String>,
-    /// What became of the plan, of a job that deals with the end of another one.
+    /// What happened to the plan. Only present on a job that follows another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished: Option<crate::PlanFinish>,
-    /// What it waits for before it can run, in one line.
+    /// What the job is waiting for before it can run, in one line. Absent if it isn't waiting.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting_for: Option<String>,
-    /// The home of the worker that has it.
+    /// The home of the worker that is running the job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker: Option<String>,
-    /// The job that this one does again.
+    /// The id of the job that this one retries. Absent if it isn't a retry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_of: Option<String>,
-    /// The key that it was submitted with.
+    /// The idempotency key that the job was submitted with. Absent if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
-    /// The plan in whose sandbox its last attempt ran, once that has ended.
+    /// The id of the plan that the latest attempt ran in. Absent until that attempt has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,
-    /// The changeset with what that attempt changed there; nothing if it changed nothing.
+    /// The id of the changeset with that attempt's changes. Absent if it changed nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changeset: Option<String>,
-    /// How many files that are.
+    /// The number of files that attempt changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed_files: Option<u64>,
 }
 
-/// What a job is doing.
+/// The state of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum JobState {
-    /// It waits for its turn.
+    /// It is waiting to run.
     Queued,
-    /// A worker has it.
+    /// A worker is running it.
     Running,
-    /// It was done.
+    /// It completed successfully.
     Succeeded,
-    /// It was given up.
+    /// It failed, and won't be retried.
     Failed,
-    /// It was cancelled, and nothing of it runs.
+    /// It was cancelled, and none of its processes are running.
     Cancelled,
 }
 
 impl JobState {
-    /// The word.
+    /// The name on the wire.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -325,32 +332,32 @@ impl JobState {
         }
     }
 
-    /// Whether the job has ended for good.
+    /// Whether the state is final.
     #[must_use]
     pub fn is_terminal(self) -> bool {
         !matches!(self, Self::Queued | Self::Running)
     }
 }
 
-/// A wish that a job be cancelled.
+/// A request to cancel a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct JobCancelRequest {
-    /// Who.
+    /// Who requested it.
     pub by: String,
-    /// Why; may be empty.
+    /// The reason. May be empty.
     pub why: String,
-    /// When.
+    /// When it was requested.
     #[schema(format = "date-time")]
     pub at: String,
 }
 
-/// How a command ended: by a code or by a signal; neither if nobody saw it.
+/// How a command exited: with a code or because of a signal. Both are absent if the exit wasn't observed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct JobExit {
-    /// By itself, with this code.
+    /// The exit code. Absent if a signal ended the command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<i32>,
-    /// By this signal.
+    /// The number of the signal that ended the command. Absent if it exited by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<i32>,
 }
@@ -358,55 +365,55 @@ pub struct JobExit {
 /// A process that had to be killed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct JobKilled {
-    /// Its process id.
+    /// The process id.
     pub pid: u32,
-    /// The name of its program.
+    /// The name of the program.
     pub name: String,
 }
 
-/// What a job waits for before it can run.
+/// What a job is waiting for before it can run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct JobWaiting {
-    /// In one line, so that it can be said behind 'waiting for'.
+    /// A one-line description that can follow "waiting for".
     #[schema(example = "a place: 4 of 4 jobs are running")]
     pub waiting_for: String,
 }
 
-/// How far a job is.
+/// The progress of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct JobProgress {
-    /// How much is done.
+    /// The amount of work done so far.
     pub done: u64,
-    /// Of how much, if that is known.
+    /// The total amount of work. Absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total: Option<u64>,
-    /// What it is doing.
+    /// What the job is doing now. Absent if the job doesn't report it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub text: String,
 }
 
-/// The answer of `GET /v1/jobs`.
+/// The response of `GET /v1/jobs`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct JobList {
     /// The jobs, newest first.
     pub jobs: Vec<Job>,
-    /// To get older ones, ask for those before this one. Nothing if there are none.
+    /// The value of `before` for the next page of older jobs. Absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_before: Option<String>,
-    /// How many there are.
+    /// The number of jobs by state.
     pub counts: JobCounts,
 }
 
-/// How many jobs wait and run, as this daemon knows it.
+/// The number of queued and running jobs, as this daemon knows it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct JobCounts {
-    /// How many wait.
+    /// The number of queued jobs.
     pub queued: u64,
-    /// How many run here that take a worker.
+    /// The number of jobs running here that occupy a worker.
     pub running: u64,
-    /// How many workers there are.
+    /// The number of workers.
     pub max_workers: u64,
-    /// How many run here without one, because somebody works with them.
+    /// The number of foreground jobs running here. They don't occupy a worker.
     #[serde(default)]
     pub foreground: u64,
 }
@@ -415,19 +422,19 @@ pub struct JobCounts {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RetryJob {
-    /// The whole environment of the command; that of the daemon if it is not given.
+    /// The complete environment of the command. Defaults to the daemon's environment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment: Option<BTreeMap<String, String>>,
 }
 
-/// The answer of `POST /v1/jobs` and `POST /v1/jobs/{id}/retry`.
+/// The response of `POST /v1/jobs` and `POST /v1/jobs/{id}/retry`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct JobSubmitted {
     /// The job.
     pub job: Job,
-    /// Whether it was submitted before with the same idempotency key.
+    /// Whether the job already existed, from an earlier submission with the same idempotency key.
     pub known: bool,
-    /// The plan that was opened for it.
+    /// The plan that was opened for the job. Absent if none was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<Box<crate::Plan>>,
 }
@@ -436,7 +443,7 @@ pub struct JobSubmitted {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CancelJob {
-    /// Why.
+    /// The reason. Defaults to empty.
     #[serde(default)]
     pub why: String,
 }
@@ -445,7 +452,7 @@ pub struct CancelJob {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SetJobWorkers {
-    /// How many jobs may run here at once.
+    /// How many jobs may run on this machine at once.
     pub max_workers: u64,
 }
 
@@ -453,66 +460,66 @@ pub struct SetJobWorkers {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CollectJobs {
-    /// Jobs that ended longer ago than this; seven days if it is not given.
+    /// Remove jobs that ended longer ago than this, in milliseconds. Defaults to 7 days.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub older_than_ms: Option<u64>,
-    /// But never the newest so many; none if it is not given.
+    /// Always keep this many of the newest jobs. Defaults to 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_newest: Option<u64>,
 }
 
-/// The answer of `POST /v1/jobs/gc`.
+/// The response of `POST /v1/jobs/gc`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct JobsCollected {
-    /// How many jobs were forgotten.
+    /// The number of jobs that were removed.
     pub jobs: u64,
-    /// How much output they had.
+    /// The total size of their output, in bytes.
     pub output_bytes: u64,
-    /// How many were kept because others wait for them.
+    /// The number of jobs that were kept because other jobs depend on them.
     pub in_use: u64,
 }
 
-/// A moment in the life of a job.
+/// One event in the history of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct JobMoment {
-    /// Its place in the job's history.
+    /// The position in the job's history.
     pub sequence: u64,
-    /// When it was.
+    /// When it happened.
     #[schema(format = "date-time")]
     pub at: String,
     /// What happened: `submitted`, `claimed`, `released`, `cancel_requested`, `retrying`, `interrupted`, `succeeded`,
     /// `failed` or `cancelled`.
     pub event: String,
-    /// What is to be said of it, in one line; may be empty.
+    /// A one-line description. May be empty.
     pub text: String,
 }
 
-/// The answer of `GET /v1/jobs/{id}/history`.
+/// The response of `GET /v1/jobs/{id}/history`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct JobHistory {
-    /// What happened, oldest first.
+    /// The events, oldest first.
     pub moments: Vec<JobMoment>,
 }
 
-/// A piece of output, as the data of an event of `GET /v1/jobs/{id}/logs` or a line of its answer.
+/// A piece of output: the data of an event of `GET /v1/jobs/{id}/logs`, or a line of its response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct JobOutput {
-    /// Its place; to go on after it, name it.
+    /// The sequence number. Pass it to continue reading after this piece.
     pub sequence: u64,
-    /// When it came.
+    /// When the output was received.
     #[schema(format = "date-time")]
     pub at: String,
-    /// Which way it came.
+    /// The channel that the output was written to.
     pub channel: JobChannel,
-    /// What it is, if it is text.
+    /// The output, if it is text. Otherwise absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// What it is in Base64, if it is not.
+    /// The output in Base64, if it isn't text. Otherwise absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base64: Option<String>,
 }
 
-/// Which way a piece of output came.
+/// The channel of a piece of output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum JobChannel {
@@ -520,15 +527,15 @@ pub enum JobChannel {
     Stdout,
     /// Standard error.
     Stderr,
-    /// A remark of the daemon.
+    /// A note from the daemon.
     Note,
 }
 
 impl JobChannel {
-    /// All of them.
+    /// All channels.
     pub const ALL: [Self; 3] = [Self::Stdout, Self::Stderr, Self::Note];
 
-    /// The word.
+    /// The name on the wire.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

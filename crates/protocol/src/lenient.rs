@@ -1,20 +1,20 @@
-//! Members that are not known, in types that a request shares with what is stored.
+//! Unknown fields, in types that requests share with stored data.
 //!
-//! A request refuses them: they are typing errors. Whoever reads an event or a head of the log passes over them, because a
-//! newer daemon may have written them. So a shared type has `deny_unknown_fields`, and its fields in events and heads have
-//! `deserialize_with = "lenient"`.
+//! A request rejects unknown fields, because they are typos. Reading an event or a head of the log ignores
+//! them, because a newer daemon may have written them. So a shared type has `deny_unknown_fields`, and its
+//! fields in events and heads have `deserialize_with = "lenient"`.
 
 use serde::de::{DeserializeOwned, Error as _, Visitor};
 use serde::{Deserialize, Deserializer, forward_to_deserialize_any};
 use serde_json::{Error, Value};
 
-/// Reads a struct and passes over the members that it does not have.
+/// Deserializes a struct and ignores unknown fields.
 pub fn lenient<'de, T: DeserializeOwned, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
     let value = Value::deserialize(deserializer)?;
     T::deserialize(KnownMembers(value)).map_err(D::Error::custom)
 }
 
-/// Reads a list of structs and passes over the members that they do not have.
+/// Deserializes a list of structs and ignores unknown fields.
 pub fn lenient_list<'de, T: DeserializeOwned, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {
@@ -25,7 +25,7 @@ pub fn lenient_list<'de, T: DeserializeOwned, D: Deserializer<'de>>(
     read.collect::<Result<_, _>>().map_err(D::Error::custom)
 }
 
-/// A value that shows a struct only the members that the struct has.
+/// A value that hides the fields a struct doesn't have.
 struct KnownMembers(Value);
 
 impl<'de> Deserializer<'de> for KnownMembers {

@@ -1,9 +1,9 @@
-//! The words that everyone shares: ids, requests, answers, events, state words and error codes.
+//! The shared vocabulary: ids, requests, responses, events, states and error codes.
 //!
-//! Each is declared once. The domain crates use these types for what they hand out, the daemon serves them, and clients
-//! read them. They are plain data with `serde` and `utoipa` derives. [`sse`] reads streams of events, for whoever follows one.
+//! Each is declared once. The domain crates return these types, the daemon serves them, and clients read them. They
+//! are plain data with `serde` and `utoipa` derives. [`sse`] parses event streams for clients that follow one.
 //!
-//! **Boundary**: this crate knows no other crate of the workspace. Times are strings here, durations are whole
+//! **Boundary**: this crate depends on no other crate of the workspace. Times are strings, and durations are whole
 //! milliseconds with `_ms` in their name.
 
 mod activity;

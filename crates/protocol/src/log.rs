@@ -1,140 +1,141 @@
-//! The durable log: how it is, how large, and how to copy it.
+//! The durable log: its state, its size, and how to copy it.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// The answer of `GET /v1/log`.
+/// The response of `GET /v1/log`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LogStatus {
-    /// What keeps it.
+    /// The engine that stores the log.
     pub engine: LogEngine,
-    /// Whether it takes writes.
+    /// Whether the log accepts writes.
     pub state: LogState,
-    /// Why it refuses writes, if it does.
+    /// Why the log refuses writes. Absent if it accepts them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The file that says that the last writes before a crash are lost, because somebody removed the write-ahead log. It
-    /// stays until you remove it.
+    /// The path of a file which records that the last writes before a crash were lost because the write-ahead
+    /// log was removed. It stays until you remove it. Absent if there is no such file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost_writes: Option<String>,
-    /// The server that keeps it, and how the daemon reached it when it started; missing if it is in a file.
+    /// The server that stores the log, and how the daemon connected to it at startup. Absent if the log is a
+    /// file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<LogServer>,
-    /// How large it is.
+    /// The size of the log.
     pub sizes: LogSizes,
 }
 
-/// The database server that keeps a log.
+/// The database server that stores a log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LogServer {
-    /// The database and the server, without user and password.
+    /// The database and server, without user name and password.
     pub place: String,
-    /// The version, as the server says it.
+    /// The version the server reports.
     pub version: String,
-    /// How the connection is encrypted, such as `TLS 1.3`; missing if it is not.
+    /// How the connection is encrypted, such as `TLS 1.3`. Absent if it isn't.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub encryption: Option<String>,
 }
 
-/// What keeps the log.
+/// The engine that stores the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LogEngine {
     /// A file in the state directory.
     Sqlite,
-    /// A database server that several daemons share.
+    /// A database server that several daemons can share.
     Postgres,
 }
 
-/// Whether the log takes writes.
+/// Whether the log accepts writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LogState {
-    /// It does.
+    /// It accepts writes.
     Writable,
-    /// It does not, and what must be written is refused; reads go on where they can.
+    /// It refuses writes. Reads still work where possible.
     Refusing,
 }
 
-/// How large the log is.
+/// The size of the log.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LogSizes {
-    /// The whole of it.
+    /// The total size, in bytes.
     pub total_bytes: u64,
-    /// What of that is free for reuse.
+    /// The part of the total that is free for reuse, in bytes.
     pub free_bytes: u64,
-    /// The write-ahead log, where there is one.
+    /// The size of the write-ahead log, in bytes, if the engine has one.
     pub wal_bytes: u64,
-    /// How many streams.
+    /// The number of streams.
     pub streams: u64,
-    /// How many events.
+    /// The number of events.
     pub events: u64,
-    /// How many blobs.
+    /// The number of blobs.
     pub blobs: u64,
-    /// What the blobs take.
+    /// The total size of the blobs, in bytes.
     pub blob_bytes: u64,
 }
 
-/// The answer of `POST /v1/log/check`.
+/// The response of `POST /v1/log/check`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LogCheck {
-    /// What came out.
+    /// The result of the check.
     pub state: LogIntegrity,
-    /// What is wrong, one sentence each.
+    /// The problems that were found, one sentence each.
     pub problems: Vec<String>,
 }
 
-/// Whether the log is whole.
+/// Whether the log is intact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LogIntegrity {
-    /// Everything that was looked at is as it was written.
+    /// Everything that was checked is intact.
     Whole,
-    /// Something is not.
+    /// Something is damaged.
     Damaged,
 }
 
-/// The answer of `GET /v1/log/quarantine`.
+/// The response of `GET /v1/log/quarantine`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct QuarantineList {
-    /// What was found unreadable since the daemon started, by name.
+    /// The heads found unreadable since the daemon started, sorted by name.
     pub quarantined: Vec<QuarantinedStream>,
 }
 
-/// A head that cannot be read. It stays in the log, and lists leave it out.
+/// A head that can't be read. It stays in the log but is omitted from lists.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct QuarantinedStream {
-    /// The name of its stream.
+    /// The name of the stream.
     pub stream: String,
-    /// What it is of: `plan`, `session`, `job` and so on.
+    /// The kind of object: `plan`, `session`, `job` and so on.
     pub kind: String,
-    /// Why it cannot be read.
+    /// Why the head can't be read.
     pub reason: String,
-    /// Its version, which whoever drops it must name; missing if the database cannot read it either.
+    /// The version, which you must pass to drop the head. Absent if the database can't read it either.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<u64>,
-    /// How large it is.
+    /// The size of the head, in bytes. Absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size_bytes: Option<u64>,
 }
 
-/// The answer of `GET /v1/log/quarantine/{stream}`: what is stored of a head that cannot be read.
+/// The response of `GET /v1/log/quarantine/{stream}`: the stored content of a head that can't be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct QuarantinedHead {
-    /// The name of its stream.
+    /// The name of the stream.
     pub stream: String,
-    /// What it is of.
+    /// The kind of object.
     pub kind: String,
-    /// What it was doing.
+    /// The last known state of the object.
     pub status: String,
-    /// Why it cannot be read.
+    /// Why the head can't be read.
     pub reason: String,
-    /// Its version, which whoever drops it must name.
+    /// The version, which you must pass to drop the head.
     pub version: u64,
-    /// What is stored, if that is text.
+    /// The stored content, if it is text. Otherwise absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
-    /// What is stored, in Base64, if it is not text.
+    /// The stored content in Base64, if it isn't text. Otherwise absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body_base64: Option<String>,
 }
@@ -143,21 +144,21 @@ pub struct QuarantinedHead {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BackupLog {
-    /// Where the copy shall be: an absolute path on the daemon's machine, with nothing there yet.
+    /// The path of the copy: absolute, on the daemon's machine. Nothing may exist there yet.
     pub path: String,
 }
 
-/// The answer of `POST /v1/log/backup`.
+/// The response of `POST /v1/log/backup`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LogBackup {
-    /// Where the copy is.
+    /// The path of the copy.
     pub path: String,
-    /// How large it is.
+    /// The size of the copy, in bytes.
     pub size_bytes: u64,
-    /// What is damaged in the log, and so is not in the copy.
+    /// Damaged parts of the log that aren't in the copy.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
 }
 
-/// The media type of an archive, as `GET /v1/log/export` sends it.
+/// The media type of the archive that `GET /v1/log/export` returns.
 pub const ARCHIVE_MEDIA_TYPE: &str = "application/vnd.tidelock.archive";

@@ -1,39 +1,39 @@
-//! What waits for a person, over all of the daemon.
+//! Things that need a person's attention, across the whole daemon.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::Machine;
 
-/// Why something waits for a person.
+/// Why something needs attention.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NeedKind {
-    /// An agent stands still until somebody answers.
+    /// An agent is blocked until someone answers its permission request.
     Permission,
-    /// An apply or undo is stuck half-way, and its workspace cannot be used.
+    /// An apply or undo is stuck half-way, and its workspace can't be used.
     Stuck,
-    /// Content of a user was kept beside the workspace, and waits to be restored or dropped.
+    /// User content was saved outside the workspace and must be restored or dropped.
     Rescued,
-    /// What a command in a plan changed could not be recorded. It is still in the sandbox.
+    /// The changes of a command in a plan couldn't be recorded. They are still in the sandbox.
     NotRecorded,
-    /// A plan is left open because of work in its sandbox that a plan does not carry.
+    /// A plan stays open because its sandbox has work that a plan can't carry.
     NotCarried,
-    /// Others have changed the same places as a plan.
+    /// A plan conflicts with changes that others made.
     Conflict,
-    /// A check of a plan has failed.
+    /// A check of a plan failed.
     CheckFailed,
-    /// A plan is sealed, and a check of it is still to be run.
+    /// A plan is sealed, but one of its checks hasn't run yet.
     ChecksMissing,
-    /// A plan is sealed, and waits to be applied.
+    /// A plan is sealed and ready to be applied.
     Review,
     /// Two open plans touch the same files.
     Overlap,
-    /// A language server was given up.
+    /// A language server failed and isn't being restarted.
     Server,
-    /// Prompts wait for a machine whose daemon does not run.
+    /// Prompts are waiting for a machine whose daemon isn't running.
     Waiting,
-    /// A turn was cut off by the end of its daemon.
+    /// A turn was interrupted because its daemon ended.
     Interrupted,
     /// A job failed within the last hour.
     Job,
@@ -41,32 +41,32 @@ pub enum NeedKind {
     Breaker,
 }
 
-/// Something that waits for a person.
+/// Something that needs a person's attention.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Need {
-    /// Why it waits.
+    /// Why it needs attention.
     pub kind: NeedKind,
-    /// The id of what waits: a session, a plan, a language server, a job, a workspace or rescued content, or the name of a
+    /// The id of the session, plan, language server, job, workspace or rescued content, or the name of the
     /// breaker.
     #[schema(example = "plan_01ARZ3NDEKTSV4RRFFQ69G5FAV")]
     pub id: String,
-    /// What that is for; may be empty.
+    /// The title of that object. May be empty.
     pub title: String,
-    /// What is to be said of it.
+    /// A description for people.
     pub text: String,
-    /// The permission that is asked for, or the other plan of an overlap.
+    /// The id of the permission request, or of the other plan in an overlap. Otherwise absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub other: Option<String>,
-    /// The machine that it is on. A breaker is on all of them.
+    /// The machine it is on. Absent for breakers, which are on all machines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<Machine>,
 }
 
-/// The answer of `GET /v1/needs`.
+/// The response of `GET /v1/needs`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct NeedList {
-    /// What waits, most urgent first.
+    /// What needs attention, most urgent first.
     pub needs: Vec<Need>,
-    /// Something could not be read, so there may be more.
+    /// Whether something couldn't be read, so that the list may be incomplete.
     pub is_partial: bool,
 }

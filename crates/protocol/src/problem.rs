@@ -1,4 +1,4 @@
-//! Problem details (RFC 9457): the one shape of every error answer.
+//! Problem details (RFC 9457): the format of every error response.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -8,54 +8,54 @@ use crate::{Breaker, ErrorCode, Job, Plan, Server, Session, Turn};
 /// The media type of a [`Problem`].
 pub const PROBLEM_MEDIA_TYPE: &str = "application/problem+json";
 
-/// What went wrong, for programs (`code`) and for people (`detail`, `advice`).
+/// An error response, for programs (`code`) and for people (`detail`, `advice`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Problem {
-    /// A reference to the section about this code.
+    /// A URL reference to the documentation of this code.
     #[serde(rename = "type")]
     #[schema(example = "/docs/errors#breaker_unknown")]
     pub kind: String,
-    /// The code in words; the same for every problem with this code.
+    /// A short summary, the same for every problem with this code.
     pub title: String,
-    /// The HTTP status, repeated for readers who only have the body.
+    /// The HTTP status, repeated for readers that only have the body.
     pub status: u16,
-    /// What happened this time.
+    /// What went wrong in this case.
     pub detail: String,
-    /// The stable name to decide on.
+    /// The stable error code. Base program logic on this.
     pub code: ErrorCode,
     /// What to do next.
     pub advice: String,
-    /// The id of the request, as in the header `x-request-id` and in the log of the daemon.
+    /// The id of the request, as in the `x-request-id` header and in the daemon's log.
     pub request_id: String,
-    /// The line of malformed JSON, from 1.
+    /// The line of malformed JSON, starting at 1. Otherwise absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
-    /// The column of malformed JSON, from 1; 0 is the end of the line before.
+    /// The column of malformed JSON, starting at 1. 0 means the end of the previous line. Otherwise absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub column: Option<u64>,
-    /// The field that does not have the right shape, as a path such as `options.0.name`.
+    /// The invalid field, as a path such as `options.0.name`. Absent if the problem isn't about a field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
-    /// When a write was refused because of what is there: that, to decide on again.
+    /// The current state, if it is why a write was refused, so that you can decide again. Otherwise absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub current: Option<Current>,
 }
 
-/// The state that a refused write did not know.
+/// The state that the caller of a refused write didn't know about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(untagged)]
 pub enum Current {
-    /// A breaker had moved.
+    /// The breaker has changed.
     Breaker(Box<Breaker>),
-    /// A language server had.
+    /// The language server has changed.
     Server(Box<Server>),
-    /// A job had, or has the idempotency key already.
+    /// The job has changed, or already has the idempotency key.
     Job(Box<Job>),
-    /// A plan had, or has the idempotency key already.
+    /// The plan has changed, or already has the idempotency key.
     Plan(Box<Plan>),
-    /// A session had. The turn that runs stands in it.
+    /// The session has changed. It includes the running turn.
     Session(Box<Session>),
-    /// A turn had, or has the idempotency key already.
+    /// The turn has changed, or already has the idempotency key.
     Turn(Box<Turn>),
 }
 
@@ -96,7 +96,7 @@ impl From<Turn> for Current {
 }
 
 impl Problem {
-    /// A problem with the title, status and usual advice of its code.
+    /// Creates a problem with the title, status and default advice of its code.
     #[must_use]
     pub fn new(code: ErrorCode, detail: impl Into<String>, request_id: impl Into<String>) -> Self {
         Self {

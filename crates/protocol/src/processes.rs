@@ -1,118 +1,118 @@
-//! Processes that the daemon owns: what it has started, for whom and why.
+//! Processes that the daemon owns: what it started, for whom and why.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// A process that the daemon owns, with everything that it has started.
+/// A process that the daemon owns, including all of its descendants.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Process {
-    /// The name of this very process. A process id may be used again, this is not.
+    /// A unique id of this process. Unlike a process id, it is never reused.
     #[schema(example = "boot_01JCZ8T6V8Y3N5K2M4Q7R9S1TX.7")]
     pub id: String,
-    /// What it is doing. One that has ended is no longer listed.
+    /// The state of the process. Processes that have ended aren't listed.
     pub state: ProcessState,
-    /// The process id of the command, once it runs.
+    /// The process id of the command. Absent until it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
-    /// The process id of its keeper, which ends it when the daemon dies.
+    /// The process id of its keeper, which stops the command if the daemon dies. Absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keeper_pid: Option<u32>,
-    /// Whom it belongs to.
+    /// The owner of the process.
     #[schema(example = "lsp/rust-analyzer")]
     pub owner: String,
     /// Why it runs.
     pub reason: String,
-    /// Which start of its owner it is.
+    /// Which start of its owner this is.
     pub generation: u64,
-    /// How often the same program was started before for the same owner, in this life of the daemon.
+    /// How many times the same program was started before for the same owner, since the daemon started.
     pub restarts: u64,
     /// When it was started, in RFC 3339 and UTC.
     #[schema(format = "date-time", example = "2026-01-31T09:30:00Z")]
     pub started_at: String,
-    /// For how long it has been there.
+    /// How long the process has existed, in milliseconds.
     pub age_ms: u64,
-    /// How many processes it consists of, without the keeper.
+    /// The number of processes in the tree, without the keeper.
     pub processes: u64,
-    /// The resident memory of all of them. What they share is counted for each.
+    /// The total resident memory of these processes, in bytes. Shared memory counts once per process.
     pub rss_bytes: u64,
-    /// The program and its arguments, shortened if they are very long.
+    /// The program and its arguments. Very long ones are shortened.
     pub argv: Vec<String>,
-    /// How much of the confinement that was asked for is in force.
+    /// How much of the requested confinement is in force.
     pub confinement: Confinement,
 }
 
-/// What an owned process is doing.
+/// The state of an owned process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ProcessState {
-    /// It does not run yet.
+    /// It isn't running yet.
     Starting,
-    /// It runs.
+    /// It is running.
     Running,
-    /// It is being stopped, or what it has left behind is.
+    /// It, or what it left behind, is being stopped.
     Stopping,
 }
 
-/// How much of a confinement is in force.
+/// How much of the requested confinement is in force.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Confinement {
     /// All of it.
     Full,
-    /// What this kernel can do, which is not all.
+    /// As much as this kernel supports, which isn't all of it.
     Partial,
-    /// Nothing: none was asked for, or this kernel cannot do it.
+    /// Nothing: none was requested, or this kernel doesn't support it.
     None,
 }
 
-/// The answer of `GET /v1/processes`.
+/// The response of `GET /v1/processes`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ProcessList {
     /// The processes, oldest first.
     pub processes: Vec<Process>,
 }
 
-/// The answer of `GET /v1/processes/{pid}`: why a process runs.
+/// The response of `GET /v1/processes/{pid}`: why a process is running.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ProcessExplanation {
-    /// The process id that was asked for.
+    /// The process id from the request.
     pub pid: u32,
-    /// What it is in the owned process.
+    /// The role of the process within the owned process.
     pub role: ProcessRole,
-    /// The process that was asked for and its parents, up to the command or its keeper.
+    /// The process and its ancestors, up to the command or its keeper.
     pub line: Vec<ProcessAncestor>,
-    /// The owned process that it is part of.
+    /// The owned process it belongs to.
     pub process: Process,
 }
 
-/// What a process is in an owned one.
+/// The role of a process within an owned process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ProcessRole {
     /// The command itself.
     Command,
-    /// The keeper, which ends the command when the daemon dies.
+    /// The keeper, which stops the command if the daemon dies.
     Keeper,
-    /// Something that the command has started.
+    /// A process that the command started.
     Descendant,
 }
 
-/// A process in a line of parents.
+/// A process in a list of ancestors.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ProcessAncestor {
-    /// Its process id.
+    /// The process id.
     pub pid: u32,
-    /// The name of its program.
+    /// The name of the program.
     pub name: String,
 }
 
-/// Owned processes in numbers.
+/// A summary of the owned processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ProcessSummary {
-    /// How many there are.
+    /// The number of owned processes.
     pub owned: u64,
-    /// How many an earlier daemon had left running, which were ended when this one started.
+    /// The number of processes left running by an earlier daemon that this one stopped at startup.
     pub reclaimed: u64,
-    /// How many an earlier daemon had left that could not be ended.
+    /// The number of processes left by an earlier daemon that couldn't be stopped.
     pub unreclaimed: u64,
 }

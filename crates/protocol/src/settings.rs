@@ -1,54 +1,54 @@
-//! How a daemon is set up: every setting, its value, and where that comes from.
+//! The settings of a daemon: every key, its value, and the source of that value.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-/// Every setting of a daemon.
+/// All settings of a daemon.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct SettingList {
-    /// The file that the owner of the daemon writes settings into, whether it is there or not.
+    /// The path of the configuration file, whether or not it exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(example = "/home/me/.config/tidelock/config.toml")]
     pub file: Option<String>,
-    /// The settings: those of the program first, then those of the file in the order of its reference.
+    /// The settings: first those of the program, then those of the file in the order of its reference.
     pub settings: Vec<Setting>,
 }
 
 /// One setting.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Setting {
-    /// Its key. One with a dot in it is a key of the file.
+    /// The key. Keys with a dot belong to the configuration file.
     #[schema(example = "sessions.max_turns")]
     pub key: String,
-    /// What is in force; null if nothing is. Secrets are never here.
+    /// The value in force, or null if there is none. Secrets are never included.
     #[schema(value_type = Value)]
     pub value: Value,
-    /// Where the value comes from.
+    /// The source of the value.
     pub source: SettingSource,
-    /// What it is for.
+    /// A description of the setting.
     pub meaning: String,
 }
 
-/// Where a value comes from.
+/// The source of a value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "from", rename_all = "snake_case")]
 pub enum SettingSource {
-    /// Nobody has said anything, and this is the usual value.
+    /// The default value.
     Default,
-    /// The file says so.
+    /// The configuration file.
     File {
-        /// In this line, counted from 1.
+        /// The line in the file, starting at 1.
         line: usize,
     },
-    /// A variable of the environment says so.
+    /// An environment variable.
     Environment {
-        /// Its name.
+        /// The name of the variable.
         variable: String,
     },
-    /// Whoever started the daemon said so.
+    /// The command line that started the daemon.
     CommandLine {
-        /// With this option.
+        /// The option.
         option: String,
     },
 }

@@ -1,9 +1,9 @@
-//! Short ids: a text that stands for one id, or for several.
+//! Short ids: text that matches one id or several.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// A kind of thing that can be named by a short id.
+/// A kind of object that a short id can refer to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum IdKind {
@@ -19,18 +19,18 @@ pub enum IdKind {
     Turn,
 }
 
-/// The ids that a text stands for.
+/// The ids that match a text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct IdMatches {
-    /// The first few of them.
+    /// The first few matches.
     #[schema(example = json!(["plan_01ARZ3NDEKTSV4RRFFQ69G5FAV"]))]
     pub ids: Vec<String>,
-    /// How many there are. The text is clear if there is one.
+    /// The total number of matches. The text is unambiguous if this is 1.
     pub total: u64,
 }
 
-/// Whether a text is the beginning or the end of an id, with or without the prefix that names its kind. Case does not
-/// matter.
+/// Whether `part` is the beginning or the end of an id, with or without the prefix for its kind.
+/// Case-insensitive.
 #[must_use]
 pub fn is_part_of_id(part: &str, id: &str) -> bool {
     let part = part.to_ascii_uppercase();

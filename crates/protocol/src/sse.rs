@@ -1,46 +1,46 @@
-//! Reads server-sent events from the pieces they arrive in.
+//! Parses server-sent events incrementally.
 //!
-//! `sse-stream`, which is in the tree, buffers a line until it ends, however long it is, and fails on a field it doesn't know,
-//! which the standard says to ignore.
+//! `sse-stream`, which is in the dependency tree, buffers a line until it ends, regardless of its length, and
+//! fails on unknown fields, which the standard says to ignore.
 
 use std::borrow::Cow;
 use std::mem;
 
-/// The longest line and the most data of an event, unless the caller sets another limit. The daemon's own events have a few
+/// The default size limit for a line, and for the data of an event. The daemon's own events have a few
 /// hundred bytes.
 const DEFAULT_LIMIT_BYTES: usize = 1 << 20;
 
 /// One event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerEvent {
-    /// The place to resume after, if the event names one.
+    /// The id to resume after. Absent if the event has none.
     pub id: Option<String>,
-    /// What happened.
+    /// The event type.
     pub kind: String,
-    /// The rest.
+    /// The data of the event.
     pub data: String,
 }
 
-/// What a stream is made of.
+/// An item of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SseItem {
     /// A complete event.
     Event(ServerEvent),
-    /// A comment: the server is still there.
+    /// A comment, which shows that the server is still connected.
     Comment,
-    /// A line with a field that the standard doesn't know. It has no effect on the event around it.
+    /// A line with a field that isn't in the standard. It has no effect on the event around it.
     Unknown(String),
-    /// Something had to be left out or replaced.
+    /// Something had to be dropped or replaced.
     Flaw(SseFlaw),
 }
 
-/// Why a line couldn't be taken as it is.
+/// Why a line couldn't be used unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SseFlaw {
     /// The line was cut at this limit.
     #[error("a line has more than {0} bytes")]
     LongLine(usize),
-    /// A line was left out, because the data of its event would have passed this limit.
+    /// A line was dropped, because the data of its event would have exceeded this limit.
     #[error("an event has more than {0} bytes")]
     LongEvent(usize),
     /// Bytes that aren't UTF-8 were replaced.
@@ -48,7 +48,7 @@ pub enum SseFlaw {
     NotUtf8,
 }
 
-/// The part of a stream that isn't complete yet.
+/// An incremental parser. It holds the incomplete part of a stream.
 #[derive(Debug)]
 pub struct EventReader {
     limit_bytes: usize,
@@ -56,7 +56,7 @@ pub struct EventReader {
     /// Whether the line has been cut.
     is_cut: bool,
     event: ServerEvent,
-    /// Whether the event has data, be it empty.
+    /// Whether the event has data, even if it is empty.
     has_data: bool,
 }
 
@@ -67,7 +67,7 @@ impl Default for EventReader {
 }
 
 impl EventReader {
-    /// A reader that keeps at most this much of a line, and of the data of an event.
+    /// Creates a reader that keeps at most this many bytes of a line, and of the data of an event.
     #[must_use]
     pub fn with_limit(limit_bytes: usize) -> Self {
         Self {
@@ -79,7 +79,7 @@ impl EventReader {
         }
     }
 
-    /// Takes a piece, and returns the events that it completes. Those without data are dropped.
+    /// Consumes a piece and returns the events it completes. Events without data are dropped.
     pub fn read(&mut self, piece: &[u8]) -> Vec<ServerEvent> {
         let items = self.items(piece).into_iter();
         let events = items.filter_map(|item| match item {
@@ -89,7 +89,7 @@ impl EventReader {
         events.collect()
     }
 
-    /// Takes a piece, and returns everything that it completes.
+    /// Consumes a piece and returns everything it completes.
     pub fn items(&mut self, piece: &[u8]) -> Vec<SseItem> {
         let mut items = Vec::new();
         for part in piece.split_inclusive(|byte| *byte == b'\n') {
@@ -106,7 +106,7 @@ impl EventReader {
         items
     }
 
-    /// The stream is over: returns the last event if there is no empty line after it.
+    /// Ends the stream, and returns the last event if no empty line followed it.
     pub fn finish(&mut self) -> Vec<SseItem> {
         self.items(b"\n\n")
     }
@@ -140,7 +140,7 @@ impl EventReader {
                 }
                 self.event.data.push_str(value);
             }
-            // When to reconnect is for browsers.
+            // The reconnection time only matters to browsers.
             "retry" => {}
             _ => items.push(SseItem::Unknown(line.into_owned())),
         }
@@ -253,7 +253,7 @@ mod tests {
     }
 
     proptest! {
-        /// However bytes are cut, the same comes out; and nothing panics.
+        /// The result doesn't depend on how the bytes are split, and nothing panics.
         #[test]
         fn any_split_gives_the_same(
             text in "(data: [a-z ü]{0,6}\r?\n|:x\n|\n|event: y\n|[a-z<]{1,3}\n|[a-z]{60,70}\n){0,20}",

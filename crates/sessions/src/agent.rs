@@ -17,7 +17,7 @@ use crate::tools::Toolbox;
 /// Does the work of turns.
 #[async_trait]
 pub trait Agent: Send + Sync + fmt::Debug {
-    /// A description.
+    /// Describes the agent.
     fn info(&self) -> AgentInfo;
 
     /// Checks a choice before the prompt is accepted. The error says what is wrong with it.
@@ -25,8 +25,9 @@ pub trait Agent: Send + Sync + fmt::Debug {
         Ok(())
     }
 
-    /// Does the work of one turn, and sends its output and actions to the turn's sink. When the turn's scope is cancelled, it
-    /// ends soon. When it returns, nothing of it runs anymore. The future is dropped only when the daemon ends.
+    /// Does the work of one turn, and sends its output and actions to the turn's sink. When the turn's scope is
+    /// cancelled, it ends soon. Once it returns, nothing it started is still running. The future is dropped only when
+    /// the daemon ends.
     async fn run(&self, turn: AgentTurn) -> AgentEnd;
 
     /// Releases what it keeps between turns, because the daemon is shutting down.
@@ -40,7 +41,7 @@ pub struct AgentInfo {
     pub name: String,
     /// Its kind.
     pub kind: AgentKind,
-    /// A summary in one line.
+    /// A one-line summary.
     pub description: String,
     /// Whether it can be used.
     pub readiness: Readiness,
@@ -49,7 +50,7 @@ pub struct AgentInfo {
 /// Whether an agent can be used.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Readiness {
-    /// It can.
+    /// It can be used.
     Ready,
     /// Something is missing. The text says what, and what to do.
     Missing(String),
@@ -74,13 +75,13 @@ pub struct AgentTurn {
     pub sink: Sink,
     /// Its tools.
     pub tools: Toolbox,
-    /// The plan that it works in, opened when it is first needed.
+    /// The plan that it works in, opened on first use.
     pub desk: PlanDesk,
     /// Asks the user.
     pub asker: Asker,
-    /// To read turns and attachments.
+    /// Used to read turns and attachments.
     pub log: Log,
-    /// The time.
+    /// The time source.
     pub clock: Arc<dyn Clock>,
 }
 

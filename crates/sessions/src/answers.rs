@@ -13,7 +13,7 @@ use crate::turn::Turn;
 pub struct NewSession {
     /// The directory that its agents work on.
     pub directory: PathBuf,
-    /// The title; if empty, the beginning of the first prompt.
+    /// The title; if empty, the start of the first prompt is used.
     pub title: String,
     /// The agent for prompts that don't name one.
     pub agent: AgentChoice,
@@ -30,9 +30,9 @@ pub struct NewSession {
 pub struct NewTurn {
     /// The prompt.
     pub prompt: Prompt,
-    /// The agent; by default that of the session.
+    /// The agent; defaults to that of the session.
     pub agent: Option<AgentChoice>,
-    /// What to do if a turn is running. If that turn is being stopped, the prompt is queued in any case.
+    /// What to do if a turn is running. If that turn is being stopped, the prompt is always queued.
     pub if_busy: IfBusy,
     /// The version of the session that the caller saw. If it has changed, the prompt is refused.
     pub seen: Option<u64>,
@@ -42,7 +42,7 @@ pub struct NewTurn {
     pub idempotency_key: Option<String>,
     /// Which machine it runs on.
     pub run_on: RunOn,
-    /// Who asks.
+    /// Who sends it.
     pub by: Actor,
 }
 
@@ -56,10 +56,10 @@ pub enum RunOn {
     Here,
 }
 
-/// A prompt was accepted. It is on disk.
+/// An accepted prompt. It is on disk.
 #[derive(Clone, Debug)]
 pub struct Accepted {
-    /// The session as it is now.
+    /// The current session.
     pub session: Session,
     /// The turn, running or queued.
     pub turn: Turn,
@@ -85,6 +85,6 @@ pub struct SessionQuery {
     pub directory: Option<PathBuf>,
     /// Only those older than this one.
     pub before: Option<SessionId>,
-    /// How many at most; 50 if it is 0.
+    /// The maximum number of sessions; 0 means 50.
     pub limit: u32,
 }

@@ -40,11 +40,11 @@ pub struct Asker {
     sink: Sink,
     questions: Questions,
     scope: Scope,
-    /// Guards how long the user was asked.
+    /// Guards the time spent waiting for the user.
     asked_for: Arc<Mutex<AskedFor>>,
 }
 
-/// How long the user was asked. Questions at the same time count once.
+/// How long the turn has waited for the user. Overlapping questions count once.
 #[derive(Debug, Default)]
 struct AskedFor {
     open: usize,

@@ -18,7 +18,7 @@ use crate::store;
 use crate::streams::turn_stream;
 use crate::turn::{Turn, TurnRecord};
 
-/// Turns with fewer events than this stay as they are.
+/// Turns with fewer events than this aren't compacted.
 const SMALL_TURN_EVENTS: u64 = 64;
 /// How many turns are read at a time.
 const LOOK_AT_TURNS: u32 = 256;
@@ -74,7 +74,7 @@ pub(crate) async fn compact_all(
     Ok(folded)
 }
 
-/// Compacts a turn if it is old enough. One that has changed in the meantime is left as it is.
+/// Compacts a turn if it is old enough. A turn that has changed in the meantime is left alone.
 async fn compact_if_old(
     log: &Log,
     turn: &Turn,
@@ -96,7 +96,7 @@ async fn compact_if_old(
     }
 }
 
-/// Compacts one turn that has ended, and returns how many events were dropped. A small one stays as it is.
+/// Compacts one turn that has ended, and returns how many events were dropped. A small turn isn't compacted.
 pub(crate) async fn compact(log: &Log, turn: TurnId) -> Result<u64, SessionError> {
     let stream = turn_stream(turn)?;
     let found = store::turn(log, turn).await?;
@@ -119,7 +119,7 @@ pub(crate) async fn compact(log: &Log, turn: TurnId) -> Result<u64, SessionError
     Ok(log.drop_events(&stream, up_to, seen).await?)
 }
 
-/// Stores the transcript of a turn. `None` if some of its events are gone.
+/// Stores the transcript of a turn. `None` if some of its events are missing.
 async fn write_down(log: &Log, mut seen: Turn) -> Result<Option<Version>, SessionError> {
     let stream = turn_stream(seen.id)?;
     let (wholeness, after, transcript) = fold(log, &stream).await?;

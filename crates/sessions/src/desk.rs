@@ -1,4 +1,4 @@
-//! The plan that a turn works in, opened when it is first needed.
+//! The plan that a turn works in, opened on first use.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,10 +14,10 @@ use crate::session::{Actor, Session};
 use crate::sink::Sink;
 use crate::state::{Happening, alone};
 
-/// How many paths are told with a change.
+/// How many paths are reported with a change.
 const PATHS_TOLD: usize = 50;
 
-/// The plan that a turn works in. A turn that only talks has none. Clones are the same desk.
+/// The plan that a turn works in. A turn that only talks has none. Clones share the same desk.
 #[derive(Clone, Debug)]
 pub struct PlanDesk {
     inner: Arc<Inner>,
@@ -35,14 +35,13 @@ struct Inner {
     actor: Actor,
     sink: Sink,
     plan: OnceCell<(PlanId, Origin)>,
-    /// Guards the fingerprint that was told last; held to look and to write.
+    /// Guards the fingerprint reported last; held to compare and update it.
     told: Mutex<Option<String>>,
 }
 
-/// Where a plan comes from.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Origin {
-    /// The session had it.
+    /// The session already had it.
     Given,
     /// It was opened for this turn.
     Opened,
@@ -72,15 +71,15 @@ impl PlanDesk {
         }
     }
 
-    /// The plan: that of the session, or a new one if it has none that can be worked in.
+    /// The session's plan, or a new one if it has none that is usable.
     ///
-    /// *Cancel safety*: dropped half-way, a plan may have been opened; the next call finds it.
+    /// *Cancel safety*: if dropped midway, a plan may have been opened; the next call finds it.
     pub async fn plan(&self) -> Result<PlanId, PlanError> {
         let (plan, _) = self.inner.plan.get_or_try_init(|| self.inner.open()).await?;
         Ok(*plan)
     }
 
-    /// The plan that there is already: that of the session, if it can be worked in. None is opened for it.
+    /// The session's plan, if it is usable. Never opens one.
     ///
     /// *Cancel safety*: may be dropped at any time.
     pub(crate) async fn existing(&self) -> Result<Option<PlanId>, PlanError> {
@@ -90,16 +89,16 @@ impl PlanDesk {
         Ok(self.inner.usable().await?.map(|plan| plan.id))
     }
 
-    /// The plan, if one is open already.
+    /// The plan, if one is already open.
     #[must_use]
     pub fn opened(&self) -> Option<PlanId> {
         self.inner.plan.get().map(|(plan, _)| *plan)
     }
 
-    /// Tells the turn's stream what the plan comes to now, if that is something else than it was told last.
-    /// `paths` are those that were just changed.
+    /// Tells the turn's stream what the plan changes now, if that differs from the last report. `paths` are
+    /// those that were just changed.
     ///
-    /// *Cancel safety*: dropped half-way, it may not be told.
+    /// *Cancel safety*: if dropped midway, the change may not be reported.
     pub async fn tell_changes(&self, paths: Vec<String>) {
         if let Some(plan) = self.opened() {
             self.inner.tell(plan, paths).await;
@@ -118,14 +117,14 @@ impl PlanDesk {
         &self.inner.directory
     }
 
-    /// Whose work it is.
+    /// The actor that the work belongs to.
     #[must_use]
     pub fn actor(&self) -> Actor {
         Arc::clone(&self.inner.actor)
     }
 
-    /// The turn is about to end. Work that came to its end waits for the user; a plan that was opened for nothing goes.
-    /// Returns the plan that is left. One that cannot be read is left too: nobody knows that nothing was changed in it.
+    /// Called when the turn is about to end. Completed work waits for the user; a plan that was opened but not used is
+    /// removed. Returns the plan that remains. A plan that can't be read remains too, since it may contain changes.
     pub(crate) async fn finish(&self, state: TurnState, then: Option<FinishThen>) -> Option<PlanId> {
         let (plan, origin) = self.inner.plan.get().copied()?;
         self.inner.tell(plan, Vec::new()).await;
@@ -148,7 +147,7 @@ impl PlanDesk {
                 let discarded = plans.discard(plan, self.actor(), None, Unapplied::Keep).await;
                 match discarded {
                     Ok(_) => {
-                        // A session that still names a plan which is gone opens another one.
+                        // If the session still names a removed plan, it opens another one.
                         if let Err(error) = self.inner.name_plan(None).await {
                             tracing::warn!(%error, %plan, "a discarded plan is still named by its session");
                         }
@@ -167,13 +166,13 @@ impl PlanDesk {
 }
 
 impl Inner {
-    /// The plan that the session names, if it can be worked in.
+    /// The plan that the session names, if it is usable.
     async fn usable(&self) -> Result<Option<Plan>, PlanError> {
         let Some(given) = self.given else {
             return Ok(None);
         };
         match self.shared.plans.get(given).await {
-            // One whose sandbox is on another machine is left to whoever is there.
+            // A plan with its sandbox on another machine is left to that machine.
             Ok(plan) if plan.record.facts.home != self.shared.owner.home => Ok(None),
             Ok(plan) if matches!(plan.record.state, PlanState::Open | PlanState::Sealed) => Ok(Some(plan)),
             Ok(_) | Err(PlanError::NotFound(_)) => Ok(None),
@@ -204,20 +203,21 @@ impl Inner {
         let plan = opened.plan.id;
         self.sink.set_plan(plan);
         self.remember(&opened.plan.record.fingerprint.to_string());
-        // Work in a plan that the session does not name would not be found by the next turn. The next call opens the same one.
+        // The next turn wouldn't find work in a plan that the session doesn't name. The next call opens the
+        // same plan.
         self.name_plan(Some(plan)).await?;
         Ok((plan, Origin::Opened))
     }
 
-    /// Says in the turn that its plan is not as it should be at the end.
+    /// Reports in the turn that its plan could not be finished.
     async fn not_finished(&self, plan: PlanId, error: &PlanError) {
         tracing::warn!(%error, %plan, "the plan of a turn stays as it is");
         let text = format!("the plan {plan} could not be finished: {error}. What is in it is kept");
-        // A turn that takes nothing more is over.
+        // A turn that accepts nothing more is over.
         self.sink.trouble("plan_not_finished", text).await.ok();
     }
 
-    /// Writes into the session which plan its agents work in, if the turn is still its active one.
+    /// Records in the session which plan its agents work in, if the turn is still the active one.
     async fn name_plan(&self, plan: Option<PlanId>) -> Result<(), PlanError> {
         let named = self.shared.change(self.session, |session| {
             let mut next = session.record.clone();
@@ -234,7 +234,8 @@ impl Inner {
             Ok(_) | Err(SessionError::NotFound(_)) => Ok(()),
             Err(SessionError::Log(error)) => Err(error.into()),
             Err(SessionError::Commit(error)) => Err(error.into()),
-            // Somebody else was always faster, or the session cannot be read: the log takes nothing of this kind now.
+            // Other writers always won the race, or the session can't be read: the log can't take this write
+            // now.
             Err(error) => Err(eventlog::LogError::Engine(Arc::new(error)).into()),
         }
     }
@@ -256,11 +257,11 @@ impl Inner {
             changeset: None,
             paths,
         });
-        // A turn that takes nothing more is over.
+        // A turn that accepts nothing more is over.
         told.await.ok();
     }
 
-    /// Whether it is something else than before.
+    /// Stores the fingerprint, and returns whether it differs from the last one.
     fn remember(&self, fingerprint: &str) -> bool {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         let is_new = told.as_deref() != Some(fingerprint);

@@ -15,7 +15,7 @@ pub enum SessionError {
     /// There is no such turn.
     #[error("there is no turn {0}")]
     TurnNotFound(TurnId),
-    /// There is no such agent.
+    /// No agent has this name.
     #[error("there is no agent `{name}`")]
     AgentNotFound {
         /// The name.
@@ -39,7 +39,7 @@ pub enum SessionError {
         /// The running turn.
         turn: TurnId,
     },
-    /// No turn is running, or another one than the caller named.
+    /// No turn is running, or not the one the caller named.
     #[error("{turn} is not running in {session}")]
     TurnNotActive {
         /// The session.

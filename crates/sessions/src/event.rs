@@ -1,16 +1,15 @@
-//! The events of a turn, on their way to the log and back.
+//! Converts the events of a turn to and from their stored form.
 //!
-//! The body of an event in the log is its JSON, and readers of the stream get the same bytes. A reader that knows version 1
-//! passes over kinds and members that it does not know.
+//! The body of an event in the log is its JSON, and readers of the stream get the same bytes. A reader that knows
+//! version 1 ignores unknown kinds and fields.
 
 use eventlog::{CommitError, Event, NewEvent};
 
 use crate::prompt::StoredAttachment;
 
-/// Something that happened in a turn, as the log has it.
+/// Something that happened in a turn, as stored in the log.
 pub type TurnEvent = protocol::TurnEventBody<StoredAttachment>;
 
-/// The version of these events.
 pub(crate) const EVENT_VERSION: u32 = 1;
 
 pub(crate) fn to_log(event: &TurnEvent) -> Result<NewEvent, CommitError> {
@@ -32,7 +31,7 @@ pub(crate) fn all_to_log(events: &[TurnEvent]) -> Result<Vec<NewEvent>, CommitEr
     events.iter().map(to_log).collect()
 }
 
-/// An event from the log, unless it is of a kind that is not known here.
+/// Parses an event from the log; `None` if its kind is unknown.
 #[must_use]
 pub fn from_log(event: &Event) -> Option<TurnEvent> {
     serde_json::from_slice(&event.body)

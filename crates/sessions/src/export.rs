@@ -1,7 +1,7 @@
 //! A session as a document: JSON for programs, Markdown for people.
 //!
-//! It is made turn by turn, oldest first, so that a session of any length is exported in little memory: what is held at once
-//! is one turn, and the ids of all.
+//! It's produced turn by turn, oldest first, so that a session of any length can be exported with little memory: only
+//! one turn and the ids of all turns are held at once.
 
 use std::fmt::Write as _;
 
@@ -19,12 +19,12 @@ use crate::session::Session;
 use crate::store;
 use crate::turn::Turn;
 
-/// How much of the output of a tool goes into a document for people.
+/// How much of a tool's output goes into a Markdown document.
 const SHOWN_OUTPUT_BYTES: usize = 2000;
-/// How much of the arguments of a tool does.
+/// How much of a tool's arguments goes into a Markdown document.
 const SHOWN_ARGUMENT_BYTES: usize = 1000;
 
-/// How a session is written down.
+/// The format of an exported session.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ExportFormat {
     /// One JSON object: `session`, and `turns`.
@@ -39,21 +39,20 @@ pub struct Export {
     log: Log,
     session: Session,
     format: ExportFormat,
-    /// Those that are still to come, the next one last.
+    /// The turns still to be exported; the next one is last.
     turns: Vec<TurnId>,
     next: Next,
 }
 
-/// A turn of an export.
+/// A turn in an export.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExportedTurn {
     /// The turn.
     pub turn: Turn,
-    /// All that was said in it so far.
+    /// Everything said in it so far.
     pub transcript: TurnTranscript,
 }
 
-/// What comes next in a document.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Next {
     Head,
@@ -63,8 +62,8 @@ enum Next {
 }
 
 impl Sessions {
-    /// Writes a session down as it is now: the turns that have begun, oldest first, those from before a fork among them, and
-    /// then those that wait. *Cancel safety*: may be dropped at any time.
+    /// Exports a session as of now: the turns that have begun, oldest first, including those from before a fork, and
+    /// then the queued ones. *Cancel safety*: may be dropped at any time.
     pub async fn export(&self, session: SessionId, format: ExportFormat) -> Result<Export, SessionError> {
         let session = self.get(session).await?;
         Export::open(&self.shared.log, session, format).await
@@ -83,7 +82,7 @@ impl Export {
             turns.push(turn);
             next = match store::turn(log, turn).await {
                 Ok(found) => found.record.previous,
-                // It is left out when it comes to that.
+                // It's left out later, when its turn comes.
                 Err(SessionError::TurnNotFound(_)) => None,
                 Err(error) => return Err(error),
             };
@@ -97,14 +96,14 @@ impl Export {
         })
     }
 
-    /// The session, as it was at the beginning.
+    /// The session, as it was when the export began.
     #[must_use]
     pub fn session(&self) -> &Session {
         &self.session
     }
 
-    /// The next turn; `None` after the last one. One that was removed meanwhile is left out. *Cancel safety*: dropped
-    /// half-way, nothing is skipped.
+    /// The next turn; `None` after the last one. A turn that was removed meanwhile is left out. *Cancel safety*: if
+    /// dropped midway, nothing is skipped.
     pub async fn next_turn(&mut self) -> Result<Option<ExportedTurn>, SessionError> {
         while let Some(id) = self.turns.last().copied() {
             let found = exported(&self.log, id).await;
@@ -117,7 +116,8 @@ impl Export {
         Ok(None)
     }
 
-    /// The next piece of the document; `None` after the last one. *Cancel safety*: dropped half-way, nothing is skipped.
+    /// The next piece of the document; `None` after the last one. *Cancel safety*: if dropped midway, nothing is
+    /// skipped.
     pub async fn next_piece(&mut self) -> Result<Option<String>, SessionError> {
         match self.next {
             Next::Nothing => Ok(None),
@@ -218,7 +218,7 @@ fn json_turn(exported: &ExportedTurn) -> String {
     })
 }
 
-/// A struct of strings and numbers always becomes JSON.
+/// A struct of strings and numbers always serializes to JSON.
 fn one_line(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
@@ -318,7 +318,7 @@ fn markdown_item(item: &TurnItem) -> String {
     }
 }
 
-/// A block of code. Its fence is longer than any row of backticks inside.
+/// A code block. Its fence is longer than any run of backticks inside.
 fn fenced(inside: &str) -> String {
     let fence = "`".repeat(longest_row_of_backticks(inside).max(2) + 1);
     format!("{fence}\n{inside}{fence}\n")
@@ -329,7 +329,7 @@ fn longest_row_of_backticks(text: &str) -> usize {
     rows.map(str::len).max().unwrap_or_default()
 }
 
-/// The beginning of a text, in whole lines as far as they end with it; nothing of an empty one.
+/// The start of a text, ending with a line break; empty if the text is empty.
 fn shortened(text: &str, limit_bytes: usize) -> String {
     let text = text.trim_end();
     if text.is_empty() {
@@ -340,7 +340,7 @@ fn shortened(text: &str, limit_bytes: usize) -> String {
     }
     let kept = &text[..text.floor_char_boundary(limit_bytes)];
     let mut shortened = format!("{kept}\n");
-    // Writing to a string does not fail.
+    // Writing to a string doesn't fail.
     let _ = writeln!(shortened, "... {} more bytes", text.len() - kept.len());
     shortened
 }

@@ -1,9 +1,9 @@
 //! Follows a turn: its past events, then new ones, until its end.
 //!
-//! Any number of readers follow a turn, each at its own pace: a reader gets a batch when it asks for one, and nobody waits for
-//! a reader. If a reader can't continue from its position, because that was compacted, is beyond the end, or belongs to
-//! another turn, it gets a snapshot of the turn and continues from there. Seeking to a position doesn't depend on the length
-//! of the stream.
+//! Any number of readers follow a turn, each at its own pace: a reader gets a batch when it asks for one, and a slow
+//! reader holds up no one. If a reader can't continue from its position, because that was compacted, is beyond the end,
+//! or belongs to another turn, it gets a snapshot of the turn and continues from there. Seeking to a position doesn't
+//! depend on the length of the stream.
 
 use std::sync::Arc;
 
@@ -41,11 +41,11 @@ pub enum FollowFrom {
 pub enum FollowItem {
     /// The next events.
     Events(EventBatch),
-    /// The reader must replace what it has with this snapshot, and continues after it.
+    /// The reader must replace its state with this snapshot, and continue after it.
     Resync {
-        /// The last event that is in the snapshot.
+        /// The last event included in the snapshot.
         after: Sequence,
-        /// The turn up to there.
+        /// The turn up to that event.
         snapshot: Box<TurnTranscript>,
     },
     /// The turn has ended, and all its events were delivered. This is the last item.
@@ -105,16 +105,12 @@ pub struct TurnFollow {
     next: Next,
 }
 
-/// What a reader gets next.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Next {
-    /// What the tail has.
+    /// Events from the tail.
     Events,
-    /// A snapshot.
     Snapshot,
-    /// The end.
     End(Sequence, TurnState),
-    /// Nothing.
     Nothing,
 }
 
@@ -196,7 +192,7 @@ impl TurnFollow {
     }
 }
 
-/// Whether the last event that a reader has seen has been replaced. The events of an ended turn stay.
+/// Whether the last event that a reader has seen has been replaced. The events of an ended turn never change.
 async fn is_replaced(log: &Log, stream: &StreamId, seen: Bookmark) -> Result<bool, LogError> {
     let Some(before) = seen
         .sequence
@@ -222,8 +218,8 @@ fn end_of(batch: &EventBatch) -> Option<TurnState> {
 /// The transcript of a turn so far, and its last event.
 pub(crate) async fn transcript(log: &Log, turn: TurnId) -> Result<(Sequence, TurnTranscript), SessionError> {
     let stream = turn_stream(turn)?;
-    // Twice, because the events may be compacted between reading the head and the first page. Then the second attempt finds
-    // the transcript, which stays.
+    // Try twice, because the events may be compacted between reading the head and the first page. The second
+    // attempt then finds the transcript, which is permanent.
     let mut folded = (Sequence::START, TurnTranscript::default());
     for _ in 0..2 {
         let found = store::turn(log, turn).await?;
@@ -244,12 +240,9 @@ pub(crate) async fn transcript(log: &Log, turn: TurnId) -> Result<(Sequence, Tur
     Ok(folded)
 }
 
-/// Whether the events were complete.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Wholeness {
-    /// From the first one on.
     Whole,
-    /// Some were dropped.
     Part,
 }
 

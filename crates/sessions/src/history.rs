@@ -1,6 +1,7 @@
-//! What was said before a turn, as much of it as somebody wants to hear.
+//! The conversation before a turn, up to a size the caller chooses.
 //!
-//! **Invariant:** turns are read from the newest back, and no more than fit. However long a session is, this costs the same.
+//! **Invariant:** turns are read from the newest back, and no more than fit. So the cost doesn't depend on the length
+//! of the session.
 
 use eventlog::{Log, Sequence};
 use protocol::{TurnId, TurnItem, TurnState, TurnTranscript};
@@ -12,38 +13,33 @@ use crate::streams::turn_stream;
 use crate::transcript::apply_stored;
 use crate::turn::Turn;
 
-/// The most turns that are looked at.
+/// The most turns to read.
 const TURNS_LIMIT: usize = 64;
-/// The most events of a turn that are read. Of a longer one it is the end that counts.
+/// The most events of a turn to read. If there are more, only the end matters.
 const EVENTS_LIMIT: u64 = 4096;
-/// How many of them are read at a time.
+/// How many events to read at a time.
 const PAGE_EVENTS: u32 = 512;
-/// A transcript that is larger is passed over; its prompt is not.
+/// A larger transcript is skipped, but its prompt is kept.
 const TRANSCRIPT_LIMIT_BYTES: u64 = 4 * 1024 * 1024;
-/// The most bytes of a prompt, or of a text of the agent.
+/// The most bytes of a prompt, or of an agent's text.
 const TEXT_LIMIT_BYTES: usize = 16 * 1024;
-/// The most bytes of the arguments and of the answer of a tool. What matters of them is in the sandbox.
+/// The most bytes of a tool's arguments, and of its answer. What matters is in the sandbox.
 const TOOL_LIMIT_BYTES: usize = 2 * 1024;
-/// What an item costs besides its text.
+/// What an item costs on top of its text.
 const ITEM_BYTES: usize = 64;
 
-/// A turn that is over.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Past {
-    /// What was asked, with the names of what came with it.
+    /// The prompt, with the names of its attachments.
     pub(crate) prompt: String,
-    /// What the agent said and did, in order; only the end of it if it was much.
+    /// What the agent said and did, in order; only the end if there was a lot.
     pub(crate) said: Vec<Said>,
-    /// How it ended.
     pub(crate) state: TurnState,
 }
 
-/// Something that an agent said or did.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Said {
-    /// It said something.
     Text(String),
-    /// It called a tool.
     Tool {
         tool: String,
         arguments: Value,
@@ -51,8 +47,8 @@ pub(crate) enum Said {
     },
 }
 
-/// The turns that end with this one, oldest first, as many as fit into so many bytes.
-/// *Cancel safety*: may be dropped at any time.
+/// The turns up to and including this one, oldest first, as many as fit into this many bytes. *Cancel
+/// safety*: may be dropped at any time.
 pub(crate) async fn read(
     log: &Log,
     newest: Option<TurnId>,
@@ -64,7 +60,7 @@ pub(crate) async fn read(
     while let Some(id) = next.take().filter(|_| history.len() < TURNS_LIMIT) {
         let turn = match store::turn(log, id).await {
             Ok(turn) => turn,
-            // A session that goes on from one that was removed has only its own.
+            // A fork of a session that was removed has only its own turns.
             Err(SessionError::TurnNotFound(_)) => break,
             Err(error) => return Err(error),
         };
@@ -73,7 +69,7 @@ pub(crate) async fn read(
             break;
         };
         let (said, rest) = fitting(transcript(log, &turn).await?, rest);
-        // A prompt without any of its answer says nothing, unless it is the newest.
+        // A prompt without any of its answer is useless, unless it's the newest.
         if said.is_empty() && rest.is_none() && !history.is_empty() {
             break;
         }
@@ -102,7 +98,7 @@ fn prompt_of(turn: &Turn) -> String {
     text
 }
 
-/// What is known of a turn: its transcript, or its last events folded together.
+/// A turn's transcript, or one folded from its last events.
 async fn transcript(log: &Log, turn: &Turn) -> Result<TurnTranscript, SessionError> {
     if let Some(blob) = turn.record.transcript {
         let size = log.blob_info(blob).await?.map_or(0, |info| info.size_bytes);
@@ -119,7 +115,7 @@ async fn transcript(log: &Log, turn: &Turn) -> Result<TurnTranscript, SessionErr
     let stream = turn_stream(turn.id)?;
     let mut transcript = TurnTranscript::default();
     let mut after = Sequence::from_u64(turn.last_sequence.get().saturating_sub(EVENTS_LIMIT));
-    // One more page than there are events: if somebody still writes, this ends all the same.
+    // At most one page more than the limit: this ends even if the turn is still being written.
     for _ in 0..=EVENTS_LIMIT / u64::from(PAGE_EVENTS) {
         let page = log.read(&stream, after, PAGE_EVENTS).await?;
         let Some(last) = page.events.last() else { break };
@@ -131,7 +127,7 @@ async fn transcript(log: &Log, turn: &Turn) -> Result<TurnTranscript, SessionErr
     Ok(transcript)
 }
 
-/// The last items that fit, in order, and what is left of the room; nothing is left if some did not fit.
+/// The last items that fit, in order, and the remaining room; `None` if some did not fit.
 fn fitting(transcript: TurnTranscript, mut left: usize) -> (Vec<Said>, Option<usize>) {
     let mut said = Vec::new();
     for item in transcript.items.into_iter().rev() {
@@ -149,7 +145,7 @@ fn fitting(transcript: TurnTranscript, mut left: usize) -> (Vec<Said>, Option<us
     (said, Some(left))
 }
 
-/// An item in short, and its size. What an agent thought, and what happened around it, is not told again.
+/// A shortened item, and its size. Reasoning and surrounding events are not repeated.
 fn said_of(item: TurnItem) -> Option<(Said, usize)> {
     match item {
         TurnItem::Text { text } if !text.trim().is_empty() => {
@@ -163,7 +159,7 @@ fn said_of(item: TurnItem) -> Option<(Said, usize)> {
             answer,
             ..
         } => {
-            // A call whose arguments never were complete was never made.
+            // A call with incomplete arguments was never made.
             if !arguments.is_object() {
                 return None;
             }
@@ -189,7 +185,7 @@ fn said_of(item: TurnItem) -> Option<(Said, usize)> {
     }
 }
 
-/// Arguments whose long texts are cut: it stays clear what was done to what.
+/// Truncates long strings in arguments: it stays clear what was done to what.
 fn shortened(arguments: Value) -> Value {
     let Value::Object(fields) = arguments else {
         return Value::Object(serde_json::Map::new());
@@ -206,7 +202,7 @@ fn shortened(arguments: Value) -> Value {
         .collect()
 }
 
-/// A text, or its beginning with a note.
+/// A text, or its start with a note.
 fn cut(text: &str, limit: usize) -> String {
     if text.len() <= limit {
         return text.to_owned();

@@ -87,8 +87,8 @@ impl SessionsInner {
         }
     }
 
-    /// Runs something to its end, even if the caller goes away. Otherwise a turn could be marked as running without anybody
-    /// running it.
+    /// Runs something to its end, even if the caller goes away. Otherwise a turn could be marked as running while no
+    /// task runs it.
     pub(crate) async fn to_the_end<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T, SessionError>> + Send + 'static,
@@ -97,7 +97,7 @@ impl SessionsInner {
         done.unwrap_or(Err(SessionError::Closed))
     }
 
-    /// Passes on the result of a change. If it conflicted every time, the session is stale.
+    /// Passes on the result of a change. If every attempt conflicted, the session is stale.
     pub(crate) async fn or_stale<T>(
         &self,
         id: SessionId,

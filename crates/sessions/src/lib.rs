@@ -12,8 +12,8 @@
 //! prompts, stop requests, answers to questions. Only the owner of a turn writes to its stream, or a daemon that ends the turn
 //! because its owner is gone. One commit starts a turn: it claims the session and writes the first event of the turn.
 //!
-//! **Invariant:** a session has at most one active turn, and names its owner. The commit that ends the turn frees the session,
-//! when nothing of the turn runs anymore.
+//! **Invariant:** a session has at most one active turn, and names its owner. The commit that ends the turn frees the
+//! session; by then, nothing of the turn is running anymore.
 //!
 //! **Invariant:** no step of a turn reads or writes more because the session is long.
 //!

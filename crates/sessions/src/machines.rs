@@ -30,7 +30,7 @@ pub struct AwaitedMachine {
 /// The other machines that sessions wait for, as of the last check.
 #[derive(Debug, Default)]
 pub(crate) struct Machines {
-    /// Guards what is known of the other machines.
+    /// Guards what is known about the other machines.
     awaited: Mutex<BTreeMap<HomeId, Presence>>,
 }
 
@@ -46,7 +46,7 @@ impl Machines {
         Some(AwaitedMachine { home, presence })
     }
 
-    /// Whether all of these have been checked.
+    /// Whether all of these homes have been checked.
     pub(crate) fn knows(&self, homes: &BTreeSet<HomeId>) -> bool {
         let awaited = self.lock();
         homes.iter().all(|home| awaited.contains_key(home))

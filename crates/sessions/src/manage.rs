@@ -17,7 +17,7 @@ use crate::store::{self, TRIES};
 use crate::streams::session_stream;
 use crate::turn::Turn;
 
-/// How many sessions a list has by default.
+/// How many sessions are listed by default.
 const USUAL_LIMIT: u32 = 50;
 /// How many heads are read at a time.
 const PAGE: u32 = 200;
@@ -106,8 +106,8 @@ impl Sessions {
         Ok(found)
     }
 
-    /// The turns of a session that have started, newest first, including those from before a fork; only those before
-    /// `before`, if given, and at most `limit`. *Cancel safety*: it only reads.
+    /// The turns of a session that have started, newest first, including those from before a fork. If `before` is
+    /// given, only those before it; at most `limit`. *Cancel safety*: it only reads.
     pub async fn turns(
         &self,
         session: SessionId,
@@ -250,7 +250,7 @@ impl Sessions {
     }
 }
 
-/// The path of an existing directory without symlinks, by which all its sessions are found.
+/// The canonical path of an existing directory, without symlinks. All its sessions are found by this path.
 pub(crate) async fn existing(directory: PathBuf) -> Result<PathBuf, SessionError> {
     let unusable = |why: String| SessionError::Directory { why };
     if !directory.is_absolute() {

@@ -1,4 +1,4 @@
-//! What is counted about turns, for whoever wants to know how a daemon is doing.
+//! Hooks for metrics about turns.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -10,40 +10,40 @@ use protocol::{PermissionAnswer, ToolState, TurnState};
 use crate::event::TurnEvent;
 use crate::service::Sessions;
 
-/// Is told what turns of this daemon do. It only counts: what it does must be quick, and nothing waits for it.
+/// Observes the turns of this daemon. Implementations only count: they must be quick, and nothing waits for them.
 pub trait Observer: Send + Sync + fmt::Debug {
-    /// So many events were written.
+    /// This many events were written.
     fn wrote(&self, events: usize);
 
-    /// A call of a tool ended.
+    /// A tool call ended.
     fn tool_ended(&self, tool: &str, state: ToolState);
 
-    /// The user was asked something.
+    /// The user was asked a question.
     fn asked(&self);
 
-    /// A question was answered, by somebody or by its time being over.
+    /// A question was answered, or timed out.
     fn answered(&self, answer: PermissionAnswer);
 
-    /// A turn ended here, so long after it began.
+    /// A turn ended here, this long after it began.
     fn turn_ended(&self, state: TurnState, elapsed: Duration);
 }
 
 impl Sessions {
-    /// Tells somebody what turns do from now on. The first one stays.
+    /// Sets the observer of all turns from now on. Only the first call has an effect.
     pub fn observe(&self, observer: Arc<dyn Observer>) {
         drop(self.shared.observer.set(observer));
     }
 }
 
-/// What has to be remembered of one turn to tell about it.
+/// Per-turn state needed to report events.
 #[derive(Debug, Default)]
 pub(crate) struct Observed {
-    /// The tools of the calls that have not ended, by item. An agent waits for its calls, so they are few.
+    /// The tools of the calls that haven't ended, by item. An agent waits for its calls, so there are few.
     tools: HashMap<u64, String>,
 }
 
 impl Observed {
-    /// Tells of one event.
+    /// Reports one event.
     pub(crate) fn tell(&mut self, observer: &dyn Observer, event: &TurnEvent) {
         match event {
             TurnEvent::ToolCall { item, tool, .. } => {

@@ -27,7 +27,7 @@ pub struct SessionsOptions {
     pub boot_id: BootId,
     /// The plans that agents work in.
     pub plans: Plans,
-    /// What other parts of the daemon do for agents.
+    /// What other parts of the daemon provide to agents.
     pub ports: Ports,
     /// The agents, by name.
     pub agents: BTreeMap<String, Arc<dyn Agent>>,
@@ -48,11 +48,11 @@ pub struct SessionsSettings {
     pub after_crash: AfterCrash,
     /// What agents may do. The rules of a session come first.
     pub rules: Vec<PermissionRule>,
-    /// How long to wait for an answer of the user. Without one, the question is denied. `None` waits until the turn ends.
+    /// How long to wait for the user's answer. Without one, the question is denied. `None` waits until the turn ends.
     pub permission_timeout: Option<Duration>,
     /// How many turns run at once. Further ones are queued.
     pub max_turns: usize,
-    /// How long a turn may take. The time in which the user is asked doesn't count.
+    /// How long a turn may take. Time spent waiting for the user doesn't count.
     pub turn_timeout: Duration,
     /// How long a tool may take, unless it has its own limit.
     pub tool_timeout: Duration,

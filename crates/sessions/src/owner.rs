@@ -1,13 +1,14 @@
 //! Who runs a turn, and how others know that the owner is gone.
 //!
-//! A turn names its owner: a home, and one boot of its daemon. It is stale when that boot is over, never because it is old.
-//! A home has one daemon at a time, so an earlier boot of our own home is over. For another home, its lease decides: every
-//! boot holds one of its own, from before its first turn until its end, and a daemon that can take the lease has proved that
-//! nobody holds it. The lease belongs to the boot, not to the home. Otherwise the next boot would have to wait until the lease
-//! of the previous one expires, and right after that, others would take its turns for abandoned.
+//! A turn names its owner: a home, and one boot of its daemon. It is stale when that boot is over, never because it is
+//! old. A home has one daemon at a time, so an earlier boot of our own home is over. For another home, its lease
+//! decides: every boot holds its own lease, from before its first turn until its end, and a daemon that can take the
+//! lease has proved that no other daemon holds it. The lease belongs to the boot, not to the home. Otherwise the next
+//! boot would have to wait until the lease of the previous one expires, and right after that, others would consider its
+//! turns abandoned.
 //!
-//! Even if that proof were wrong, nothing would be lost: each commit names the version that it saw, so after another daemon
-//! has ended the turn, the next commit of the owner is refused.
+//! Even if that proof were wrong, nothing would be lost: each commit names the version that it saw, so after another
+//! daemon has ended the turn, the next commit of the owner is refused.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,14 +21,15 @@ use serde::{Deserialize, Serialize};
 use crate::error::SessionError;
 use crate::inner::SessionsInner;
 
-/// How long a daemon that is gone counts as alive: short enough for users, long enough for a busy machine and for a restart of
+/// How long a dead daemon counts as alive: short enough for users, long enough for a busy machine and for a restart of
 /// the database.
 const LEASE: Duration = Duration::from_secs(15);
 /// How often a lease is renewed.
 const RENEWAL: Duration = Duration::from_secs(3);
 /// The pause before the next attempt to renew or take a lease.
 const AGAIN: Duration = Duration::from_millis(200);
-/// How long before the end of the lease the turns are stopped, so that nothing of them runs when others may take over.
+/// How long before the end of the lease the turns are stopped, so that they have ended by the time others may take
+/// over.
 const STOPPED_WITHIN: Duration = Duration::from_secs(3);
 
 /// Whether other daemons use the same log.
@@ -54,7 +56,7 @@ pub(crate) async fn is_gone(
     turn: TurnId,
 ) -> Result<bool, SessionError> {
     if owner == shared.owner {
-        // It is ours, so we know.
+        // The turn is ours, so we know.
         return Ok(!shared.permits.has(turn));
     }
     is_life_over(shared, owner).await
@@ -79,7 +81,7 @@ pub(crate) async fn is_life_over(shared: &SessionsInner, owner: Owner) -> Result
     }
 }
 
-/// Takes the lease of this boot, before its first turn. Nobody else has a reason to hold it.
+/// Takes the lease of this boot, before its first turn. No one else has a reason to hold it.
 pub(crate) async fn begin(shared: &SessionsInner) -> Result<Lease, SessionError> {
     let owner = shared.owner;
     let taken = shared
@@ -114,7 +116,7 @@ impl Tenure {
         let seen = self.token.read();
         seen.state
             .cancel(Cause::new("the daemon", "it could not renew its lease"));
-        // Only whoever renews the lease ends it.
+        // Only the task that renews the lease ends it.
         drop(self.token.transition(seen.generation, CancellationToken::new()));
     }
 }
@@ -125,8 +127,8 @@ struct Held {
     asked_at: Instant,
 }
 
-/// Holds the lease until the daemon has closed. If it couldn't be renewed for so long that others may soon take the turns for
-/// abandoned, the turns are stopped.
+/// Holds the lease until the daemon has closed. If it couldn't be renewed for so long that others may soon consider the
+/// turns abandoned, the turns are stopped.
 pub(crate) async fn live(shared: Arc<SessionsInner>, lease: Lease) {
     let mut held = Some(Held {
         lease,
@@ -152,7 +154,7 @@ pub(crate) async fn live(shared: Arc<SessionsInner>, lease: Lease) {
             () = Deadline::after(&shared.clock, pause).passed() => {}
         }
     }
-    // So that nobody has to wait for the lease to expire.
+    // Release it, so that others needn't wait for it to expire.
     if let Some(held) = held {
         give_back(&shared, &held.lease).await;
     }
@@ -165,7 +167,7 @@ async fn renewed(shared: &SessionsInner, held: Held) -> (Option<Held>, Duration)
     let over = Deadline::after(&shared.clock, over_at.saturating_duration_since(asked_at));
     let answer = tokio::select! {
         biased;
-        // First, in case this process was suspended in the meantime.
+        // Checked first, in case this process was suspended in the meantime.
         () = over.passed() => None,
         answer = shared.log.renew(&held.lease, LEASE) => Some(answer),
     };

@@ -1,16 +1,16 @@
-//! How long it is waited before a log that failed is asked again.
+//! Backoff between retries while the log fails.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use kernel::{Clock, Deadline};
 
-/// The first pause: most failures are over in a moment.
+/// The first pause: most failures are brief.
 const SHORTEST: Duration = Duration::from_millis(50);
-/// The longest one: how long it takes at most until it is noticed that the log is back.
+/// The longest pause, and so the longest time until a recovered log is noticed.
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// Pauses between tries, each twice as long as the one before, up to a limit.
+/// Pauses between retries, each twice as long as the one before, up to a limit.
 #[derive(Debug)]
 pub(crate) struct LogPause {
     next: Duration,
@@ -21,7 +21,7 @@ impl LogPause {
         Self { next: SHORTEST }
     }
 
-    /// The log has answered: the next pause is a short one again.
+    /// Starts over with a short pause, because the log has answered.
     pub(crate) fn reset(&mut self) {
         self.next = SHORTEST;
     }

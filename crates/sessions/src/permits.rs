@@ -14,7 +14,7 @@ use crate::inner::SessionsInner;
 /// A turn runs only with a permit.
 #[derive(Debug)]
 pub(crate) struct TurnPermits {
-    /// Guards who has a permit and who waits.
+    /// Guards which turns have a permit and which sessions wait.
     inner: Mutex<Inner>,
     /// How many turns run here, for [`idle`](Self::idle).
     running: Slot<usize>,
@@ -30,7 +30,7 @@ struct Inner {
     waiting: VecDeque<SessionId>,
 }
 
-/// Who may get a returned permit.
+/// Which sessions may get a returned permit.
 #[derive(Clone, Copy, Debug)]
 enum Heirs {
     WhoeverWaits,
@@ -38,7 +38,7 @@ enum Heirs {
     Nobody,
 }
 
-/// When it is dropped, the session that has waited longest gets it.
+/// A permit for one turn. When it is dropped, the session that has waited longest gets it.
 #[derive(Debug)]
 pub(crate) struct TurnPermit {
     shared: Weak<SessionsInner>,
@@ -57,7 +57,7 @@ impl TurnPermits {
         }
     }
 
-    /// A permit, if one is free. Otherwise the session waits for the next.
+    /// Takes a permit, if one is free. Otherwise the session waits for the next one.
     pub(crate) fn take(&self, shared: &Arc<SessionsInner>, session: SessionId) -> Option<TurnPermit> {
         self.lock().take(session).then(|| TurnPermit {
             shared: Arc::downgrade(shared),
@@ -84,7 +84,7 @@ impl TurnPermits {
         idle.await.is_ok()
     }
 
-    /// Publishes how many turns run.
+    /// Publishes how many turns are running.
     fn tell(&self) {
         loop {
             let seen = self.running.read();
@@ -102,7 +102,7 @@ impl TurnPermits {
 }
 
 impl Inner {
-    /// Whether a permit was free. Otherwise the session waits for the next.
+    /// Takes a permit if one is free. Otherwise the session waits for the next one, and this returns false.
     fn take(&mut self, session: SessionId) -> bool {
         if self.free == 0 {
             if !self.waiting.contains(&session) {
@@ -114,7 +114,7 @@ impl Inner {
         true
     }
 
-    /// Returns a permit, and says which session gets it.
+    /// Returns a permit, and picks the session that gets it.
     fn give_back(&mut self, heirs: Heirs) -> Option<SessionId> {
         let next = match heirs {
             Heirs::WhoeverWaits => self.waiting.pop_front(),
@@ -138,8 +138,8 @@ impl Inner {
 }
 
 impl TurnPermit {
-    /// Records which turn is about to run with it, before that is committed. So whoever sees the turn in the log finds it
-    /// here.
+    /// Records which turn is about to run with it, before that is committed, so that anyone who sees the turn in the
+    /// log finds it here.
     pub(crate) fn reserve(&mut self, turn: TurnId) {
         if let Some(shared) = self.shared.upgrade() {
             let mut inner = shared.permits.lock();

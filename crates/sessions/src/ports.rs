@@ -1,5 +1,5 @@
-//! What sessions need from others, and do not know: how a command becomes a job, who answers for a language, and what in the
-//! code belongs to a question.
+//! What sessions need from other crates without knowing them: running a command as a job, answering questions about
+//! code, and finding the code relevant to a question.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 use crate::permissions::Readable;
 use crate::session::Actor;
 
-/// What sessions need from others.
+/// The services that sessions need from other crates.
 #[derive(Clone, Debug)]
 pub struct Ports {
     /// Runs commands.
@@ -25,24 +25,24 @@ pub struct Ports {
     pub languages: Arc<dyn Languages>,
     /// Finishes the plans of turns.
     pub finisher: Arc<dyn PlanFinisher>,
-    /// Finds what in the code belongs to a question.
+    /// Finds the code relevant to a question.
     pub context: Arc<dyn ContextFinder>,
 }
 
 /// Finishes the plans of turns, as jobs.
 #[async_trait]
 pub trait PlanFinisher: Send + Sync + fmt::Debug {
-    /// The job that finishes a plan, and the write that submits it. That is part of the commit that ends the turn, so that
-    /// the plan is finished exactly if the turn is done.
+    /// The job that finishes a plan, and the write that submits it. The write is part of the commit that ends the turn,
+    /// so that the plan is finished if and only if the turn is done.
     fn submission(&self, order: &FinishOrder) -> Result<(JobId, Write), FinishError>;
 
-    /// Starts a job when the commit that submits it may have been made. If it was not, nothing happens.
+    /// Starts a job once the commit that submits it may have been made. If it wasn't, nothing happens.
     ///
     /// *Cancel safety*: it can be called again. If it never is, the next daemon starts the job.
     async fn start(&self, job: JobId) -> Result<(), LogError>;
 }
 
-/// A plan that is to be finished.
+/// A request to finish a plan.
 #[derive(Clone, Debug)]
 pub struct FinishOrder {
     /// The turn that is done.
@@ -51,21 +51,21 @@ pub struct FinishOrder {
     pub plan: PlanId,
     /// What to do with it.
     pub finish: FinishPlan,
-    /// What was asked, for the title of the job.
+    /// The prompt, for the title of the job.
     pub title: String,
     /// Who asked.
     pub by: Actor,
 }
 
-/// A plan cannot be finished by a job.
+/// Why a job can't finish a plan.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{text}")]
 pub struct FinishError {
-    /// Why.
+    /// The reason.
     pub text: String,
 }
 
-/// Finishes no plan.
+/// Finishes no plans.
 #[derive(Clone, Copy, Debug)]
 pub struct NoPlanFinisher;
 
@@ -85,69 +85,69 @@ impl PlanFinisher for NoPlanFinisher {
 /// Runs commands in the sandboxes of plans, as jobs.
 #[async_trait]
 pub trait Shell: Send + Sync + fmt::Debug {
-    /// Runs one command to its end. Its output is sent as it comes, standard output and error as one. When the scope is
-    /// cancelled, or its time is over, the job is cancelled; when this returns, nothing of it runs any more, and what it
-    /// changed is recorded in the plan. *Cancel safety*: dropped half-way, the job goes on.
+    /// Runs one command to its end. Output is sent as it comes, with standard output and error combined. When the scope
+    /// is cancelled or time is up, the job is cancelled. Once this returns, nothing of the command is running anymore,
+    /// and its changes are recorded in the plan. *Cancel safety*: if dropped midway, the job goes on.
     async fn run(&self, order: ShellOrder, output: mpsc::Sender<Bytes>) -> Result<ShellEnd, ShellError>;
 }
 
-/// A command that is wanted.
+/// A command to run.
 #[derive(Clone, Debug)]
 pub struct ShellOrder {
-    /// The plan whose sandbox it runs in.
+    /// The plan that provides the sandbox.
     pub plan: PlanId,
-    /// A line for `sh -c`.
+    /// A command line for `sh -c`.
     pub line: String,
-    /// The directory below the root of the workspace; the root if it is empty.
+    /// The directory below the root of the workspace; empty for the root.
     pub directory: String,
-    /// What is in its environment besides the usual.
+    /// Additional environment variables.
     pub environment: Vec<(String, String)>,
-    /// Whose it is.
+    /// The actor it runs for.
     pub actor: Actor,
     /// How long it may take.
     pub timeout: Duration,
-    /// Cancelled when it shall stop.
+    /// Cancelled when the command should stop.
     pub scope: Scope,
 }
 
 /// How a command ended.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ShellEnd {
-    /// Its job, where all of its output is.
+    /// Its job, which keeps the full output.
     pub job: JobId,
-    /// The code that it ended with; none if it was killed.
+    /// The exit code; `None` if it was killed.
     pub exit_code: Option<i32>,
     /// How it ended, in words: `exit 0`, `killed by SIGKILL`, `timed out after 2 min`, `cancelled`.
     pub text: String,
 }
 
-/// A command could not be run.
+/// Why a command couldn't be run.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{text}")]
 pub struct ShellError {
-    /// Why, in words that help whoever asked for it.
+    /// The reason, worded to help the caller.
     pub text: String,
 }
 
-/// Answers questions about code, by language servers.
+/// Answers questions about code through language servers.
 #[async_trait]
 pub trait Languages: Send + Sync + fmt::Debug {
-    /// The questions that it answers, for example `hover`.
+    /// The supported questions, for example `hover`.
     fn verbs(&self) -> Vec<&'static str>;
 
-    /// Asks, and answers in short lines for a model. Answers are of the workspace's files as they are on disk. *Cancel
-    /// safety*: may be dropped at any time.
+    /// Asks, and answers in short lines for a model. Answers describe the workspace's files as they are on disk.
+    /// *Cancel safety*: may be dropped at any time.
     async fn ask(&self, order: LanguageOrder) -> Result<String, LanguageError>;
 }
 
 /// A question about code.
 #[derive(Clone, Debug)]
 pub struct LanguageOrder {
-    /// Which question.
+    /// The kind of question.
     pub verb: String,
-    /// The file, absolute, or the workspace's root for a question that has no file.
+    /// The absolute path of the file, or the workspace's root for a question without a file.
     pub path: PathBuf,
-    /// The line, from 1, for a question about a place.
+    /// The line, from 1, for a question about a position.
     pub line: Option<u32>,
     /// The column, from 1.
     pub column: Option<u32>,
@@ -157,83 +157,85 @@ pub struct LanguageOrder {
     pub workspace: PathBuf,
     /// How long it may take.
     pub timeout: Duration,
-    /// Cancelled when it shall stop.
+    /// Cancelled when the question should stop.
     pub scope: Scope,
 }
 
-/// A question was not answered.
+/// Why a question wasn't answered.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{text}")]
 pub struct LanguageError {
-    /// A stable name, as the interface has it.
+    /// A stable code, as in the API.
     pub code: String,
-    /// Why, in words.
+    /// The reason.
     pub text: String,
 }
 
-/// Finds what in the code belongs to a question.
+/// Finds the code relevant to a question.
 #[async_trait]
 pub trait ContextFinder: Send + Sync + fmt::Debug {
-    /// Whether there is anybody who looks. If not, agents are not told of the tool.
+    /// Whether a finder is available. If not, agents don't get the tool.
     fn can_find(&self) -> bool {
         true
     }
 
-    /// Looks. It ends soon after the scope is cancelled. *Cancel safety*: may be dropped at any time; what runs for it stops.
+    /// Searches. It ends soon after the scope is cancelled. *Cancel safety*: may be dropped at any time; its work
+    /// stops.
     ///
     /// # Errors
-    /// The question cannot be answered. That nothing was found is no error.
+    /// The question can't be answered. Finding nothing is not an error.
     async fn find(&self, order: ContextOrder) -> Result<ContextFound, FinderError>;
 }
 
 /// A question about the code.
 #[derive(Clone, Debug)]
 pub struct ContextOrder {
-    /// What is looked at.
+    /// Where to search.
     pub ground: ContextGround,
     /// The question: words, names, a sentence.
     pub query: String,
-    /// Files that it is about, from the root of the workspace, with `/` between names.
+    /// Files to focus on, relative to the root of the workspace, separated by `/`.
     pub focus: Vec<String>,
-    /// How many tokens the answer may have.
+    /// The token budget of the answer.
     pub budget_tokens: usize,
     /// How long it may take.
     pub timeout: Duration,
-    /// Which files may be shown. The others are as if they were not there.
+    /// Which files may be shown. The others are treated as if they didn't exist.
     pub readable: Readable,
-    /// Cancelled when it shall stop.
+    /// Cancelled when the search should stop.
     pub scope: Scope,
 }
 
-/// What is looked at.
+/// Where to search.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum ContextGround {
-    /// The sandbox of a plan, with everything that was changed there.
+    /// The sandbox of a plan, with all of its changes.
     Plan(PlanId),
-    /// The workspace that this directory is in, as it is on disk: nothing was changed yet.
+    /// The workspace that contains this directory, as it is on disk: nothing has changed yet.
     Directory(PathBuf),
 }
 
 /// What was found.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct ContextFound {
-    /// The pieces as one text, with a line that says where each is from; empty if nothing was found.
+    /// The pieces as one text, each with a line that names its source; empty if nothing was found.
     pub text: String,
-    /// In one line: how much it is, and who did not answer: `5 pieces of 3 files, 1,930 tokens; recent timed out`.
+    /// In one line: how much was found, and which sources didn't answer: `5 pieces of 3 files, 1,930 tokens;
+    /// recent timed out`.
     pub summary: String,
-    /// The files that pieces are from, each once.
+    /// The files that the pieces come from, without duplicates.
     pub files: Vec<String>,
 }
 
-/// A question about the code was not answered.
+/// Why a search failed.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{text}")]
 pub struct FinderError {
-    /// Why, in words that help whoever asked.
+    /// The reason, worded to help the caller.
     pub text: String,
 }
 
-/// Nobody looks.
+/// Finds nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct NoContextFinder;
 

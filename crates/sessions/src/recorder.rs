@@ -1,7 +1,7 @@
 //! Writes the stream of a turn.
 //!
-//! **Invariant:** each commit names the version that the previous one made. So when another daemon has ended the turn, the next
-//! commit is refused, and with it everything after it.
+//! **Invariant:** each commit names the version that the previous one produced. So once another daemon has ended the
+//! turn, the next commit is refused, and so is every later one.
 
 use std::sync::Arc;
 
@@ -18,11 +18,11 @@ use crate::sink::Entry;
 use crate::streams::turn_stream;
 use crate::turn::Turn;
 
-/// How many events one commit may have. Other writers wait for it.
+/// The most events in one commit. Other writers wait for it.
 const COMMIT_EVENTS: usize = 512;
-/// About how many bytes go into one commit.
+/// Roughly how many bytes go into one commit.
 const COMMIT_BYTES: usize = 512 * 1024;
-/// About how many bytes of a turn may be acknowledged but not on disk. They are kept in memory until then.
+/// Roughly how many bytes of a turn may be acknowledged but not on disk. They are kept in memory until then.
 const UNSETTLED_BYTES: usize = 1024 * 1024;
 
 #[derive(Debug)]
@@ -119,7 +119,7 @@ pub(crate) async fn record(
     }
 }
 
-/// Writes again what the log has rolled back of a turn. Returns the resulting version of the turn.
+/// Rewrites the events of a turn that the log has rolled back. Returns the resulting version of the turn.
 pub(crate) async fn write_again(
     shared: &SessionsInner,
     current: &Turn,
@@ -147,7 +147,7 @@ struct Gathered {
 enum Wanted {
     /// A piece of growing output. A crash may lose the last pieces.
     Soon,
-    /// It must be on disk before what follows is done.
+    /// It must be on disk before the turn continues.
     Now,
 }
 
@@ -162,7 +162,7 @@ impl Gathered {
         Ok(())
     }
 
-    /// Queues events that were rolled back, and those of the refused commit, before all others.
+    /// Queues events that were rolled back, and those of the refused commit, ahead of all others.
     fn again(&mut self, taken_back: Vec<NewEvent>, refused: Vec<NewEvent>) {
         for event in taken_back.into_iter().chain(refused).rev() {
             self.events.push_front((event, Wanted::Now));

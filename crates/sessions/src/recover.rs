@@ -25,12 +25,12 @@ const LOOK_EVERY: Duration = Duration::from_secs(5);
 /// The shortest pause between two scans. Sessions change often, and most changes don't concern this daemon.
 const LOOK_GAP: Duration = Duration::from_millis(50);
 
-/// Sessions in which prompts wait, when a daemon starts.
+/// Sessions with queued prompts when a daemon starts.
 #[derive(Debug, Default)]
 pub(crate) struct Waiting {
-    /// Those that go on, if this is their machine.
+    /// Sessions to resume, if this is their machine.
     pub(crate) begin: Vec<SessionId>,
-    /// Those that wait for the next prompt, with the number of prompts that they have.
+    /// Sessions that wait for the next prompt, with the number of their queued prompts.
     pub(crate) held: BTreeMap<SessionId, u64>,
 }
 
@@ -152,7 +152,7 @@ async fn bury_all(shared: &Arc<SessionsInner>, scope: &Scope) -> Result<(), Sess
     Ok(())
 }
 
-/// A session that can't be read is quarantined and doesn't stop the daemon from starting.
+/// A session that can't be read is quarantined; it doesn't stop the daemon from starting.
 fn quarantined(error: SessionError) -> Result<(), SessionError> {
     match error {
         SessionError::Unreadable { .. } => Ok(()),
@@ -160,8 +160,8 @@ fn quarantined(error: SessionError) -> Result<(), SessionError> {
     }
 }
 
-/// Ends the active turn of a session if its owner is gone and the session is still as it was read. `None` if no turn is
-/// active.
+/// Ends the active turn of a session if its owner is gone and the session hasn't changed since it was read. `None` if
+/// no turn is active.
 pub(crate) async fn bury(
     shared: &Arc<SessionsInner>,
     session: &Session,

@@ -31,7 +31,7 @@ use crate::tools::{Toolbox, ToolboxOptions};
 use crate::turn::Turn;
 use crate::watch::{Questions, Why, watch};
 
-/// Starts the next prompt of a session, if none runs and a permit is free.
+/// Starts the next prompt of a session, if no turn is running and a permit is free.
 pub(crate) fn go_on(shared: &Arc<SessionsInner>, session: SessionId) {
     let own = Arc::clone(shared);
     shared
@@ -39,7 +39,7 @@ pub(crate) fn go_on(shared: &Arc<SessionsInner>, session: SessionId) {
         .spawn("session", async move { run_waiting(&own, session, None).await });
 }
 
-/// The same with a permit that was reserved for the session.
+/// Like [`go_on`], with a permit that was reserved for the session.
 pub(crate) fn go_on_with(shared: &Arc<SessionsInner>, session: SessionId, permit: TurnPermit) {
     let own = Arc::clone(shared);
     shared.tasks.spawn("session", async move {
@@ -47,7 +47,7 @@ pub(crate) fn go_on_with(shared: &Arc<SessionsInner>, session: SessionId, permit
     });
 }
 
-/// Runs a turn that has begun, and then the prompts behind it.
+/// Runs a turn that has begun, and then the prompts queued behind it.
 pub(crate) fn run(shared: &Arc<SessionsInner>, begun: Made, permit: TurnPermit) {
     let own = Arc::clone(shared);
     shared.tasks.spawn("turn", async move {
@@ -57,8 +57,8 @@ pub(crate) fn run(shared: &Arc<SessionsInner>, begun: Made, permit: TurnPermit) 
     });
 }
 
-/// Runs the waiting prompts of a session. While the log fails, it retries until the daemon closes, because nobody else would
-/// start them.
+/// Runs the queued prompts of a session. While the log fails, it retries until the daemon closes, because nothing else
+/// would start them.
 async fn run_waiting(shared: &Arc<SessionsInner>, session: SessionId, mut permit: Option<TurnPermit>) {
     let mut pause = LogPause::new();
     while let Err(error) = begin_and_run(shared, session, permit.take()).await {
@@ -98,7 +98,7 @@ async fn begin_and_run(
     Ok(())
 }
 
-/// Begins the turn that has waited longest, if none runs and the session belongs to this machine.
+/// Begins the turn that has waited longest, if no turn is running and the session belongs to this machine.
 async fn begin_next(
     shared: &Arc<SessionsInner>,
     id: SessionId,
@@ -134,7 +134,7 @@ async fn try_begin_next(
     let step = match state::begin(&session.record, next, &turn.record, shared.owner, now) {
         Ok(step) => step,
         Err(Refused::Active(_)) => return Ok(None),
-        // Somebody else has begun or cancelled it between the two reads, so the session has changed too.
+        // Another caller has begun or cancelled it between the two reads, so the session has changed too.
         Err(_) if turn.record.state != TurnState::Queued => {
             let stream = turn_stream(turn.id)?;
             return Err(CommitError::Conflict { stream, actual: None }.into());
@@ -179,7 +179,7 @@ async fn run_one(shared: &Arc<SessionsInner>, begun: Made, permit: TurnPermit) {
             let text = format!("the output of the agent could not be stored: {error}");
             (version, instead(ended, TurnState::Failed, "log_failed", text))
         }
-        // If another daemon really ended it, the commit of its end is refused.
+        // If another daemon really ended it, the commit that ends it is refused.
         Ok(Recorded::TakenAway) | Err(_) => {
             tracing::info!(turn = %turn.id, "another daemon has ended a turn of this one");
             let text = "another daemon has ended the turn".to_owned();
@@ -194,8 +194,8 @@ async fn run_one(shared: &Arc<SessionsInner>, begun: Made, permit: TurnPermit) {
     finish(shared, session.id, turn, &unsettled, end, submission, permit).await;
 }
 
-/// The job that finishes the plan of a turn that is done, if its prompt asked for that. A turn that only talked finishes what
-/// the session still has to review.
+/// The job that finishes the plan of a turn that is done, if its prompt asked for that. A turn that only talked
+/// finishes the session's plan that is still waiting for review.
 async fn finish_submission(
     shared: &SessionsInner,
     session: &Session,
@@ -214,7 +214,7 @@ async fn finish_submission(
             match shared.plans.get(plan).await {
                 Ok(found) if found.record.state.is_over() => return None,
                 Err(PlanError::NotFound(_)) => return None,
-                // If it cannot be read now, the job tries again.
+                // If the plan can't be read now, the job tries again.
                 Ok(_) | Err(_) => plan,
             }
         }
@@ -310,7 +310,7 @@ async fn work(
         tracing::error!(turn = %turn.id, agent = %turn.record.agent.name, "an agent panicked");
         AgentEnd::failed("agent_panicked", "the agent crashed")
     });
-    // Tasks that it left behind see that the turn is over.
+    // Lets tasks that it left behind see that the turn is over.
     token.cancel(Cause::new("the turn", "its agent is done"));
     let (state, error) = judge(outcome, why);
     let then = turn.record.finish.as_ref().map(|finish| finish.then);
@@ -323,7 +323,7 @@ async fn work(
     }
 }
 
-/// The end of the turn, given how the agent ended and why it was told to stop.
+/// The end of the turn, given how the agent ended and why it was asked to stop.
 fn judge(outcome: AgentEnd, why: Option<Why>) -> (TurnState, Option<TurnError>) {
     let error = |code: &str, text: &str| {
         Some(TurnError {
@@ -332,7 +332,7 @@ fn judge(outcome: AgentEnd, why: Option<Why>) -> (TurnState, Option<TurnError>) 
         })
     };
     match (outcome, why) {
-        // It finished before it noticed.
+        // It finished before it noticed the request to stop.
         (AgentEnd::Done, _) => (TurnState::Done, None),
         (_, Some(Why::Stopped(stop))) => (TurnState::Cancelled, stop.error),
         (_, Some(Why::Closing)) => (

@@ -1,4 +1,4 @@
-//! The service as its users see it.
+//! The public interface of the service.
 
 use std::sync::Arc;
 
@@ -32,8 +32,8 @@ pub struct Sessions {
 }
 
 impl Sessions {
-    /// Opens the service. When this returns, turns that an earlier boot of this daemon left behind are `interrupted`. The
-    /// prompts queued behind them start, if the settings say so.
+    /// Opens the service. When this returns, turns that an earlier boot of this daemon left behind are `interrupted`.
+    /// The prompts queued behind them start, if the settings say so.
     ///
     /// # Errors
     /// The log can't be read or written.
@@ -102,7 +102,7 @@ impl Sessions {
     /// [`SessionError::TurnActive`] if a turn is running and the prompt must not be queued; others if it can't be accepted.
     ///
     /// *Cancel safety*: if the future is dropped, the prompt is still accepted, if possible, and its turn runs. With an
-    /// idempotency key it can safely be sent again.
+    /// idempotency key, the request can safely be repeated.
     pub async fn start_turn(&self, session: SessionId, new: NewTurn) -> Result<Accepted, SessionError> {
         let shared = Arc::clone(&self.shared);
         let starting = async move { starting::start_turn(&shared, session, new).await };
@@ -176,7 +176,7 @@ impl Sessions {
         Ok(made.await?.session)
     }
 
-    /// The other machine that the prompts of a session wait for, if they do.
+    /// The other machine that the prompts of a session are waiting for, if any.
     #[must_use]
     pub fn awaited(&self, session: &Session) -> Option<AwaitedMachine> {
         self.shared.machines.awaited(&self.shared, session)
@@ -194,7 +194,7 @@ impl Sessions {
         self.shared.to_the_end(moving).await
     }
 
-    /// Moves a queued prompt to another position in the queue, from 0.
+    /// Moves a queued prompt to another position in the queue, starting at 0.
     ///
     /// # Errors
     /// It is no longer queued.
@@ -276,7 +276,7 @@ impl Sessions {
             step_or_nothing(step).map_err(|refused| refusal(&refused, session, &shown))
         });
         let stopped = match stopping.await {
-            // A turn that ended by itself needs no stop, unless it was named.
+            // A turn that ended on its own needs no stop, unless it was named.
             Err(SessionError::TurnNotActive { .. }) if turn.is_none() => self.get(session).await,
             Err(SessionError::TurnNotActive { session, turn, .. }) => {
                 let state = self.turn(turn).await?.record.state;
@@ -284,7 +284,7 @@ impl Sessions {
             }
             stopped => stopped,
         }?;
-        // If the owner is gone, nobody else honors the request.
+        // If the owner is gone, no one else acts on the request.
         match self.free(&stopped).await {
             Ok(Some(made)) => Ok(made.session),
             Ok(None) | Err(SessionError::NotStale { .. }) => Ok(stopped),
@@ -293,7 +293,7 @@ impl Sessions {
         }
     }
 
-    /// Ends the abandoned turn of a session, if the session is still as the caller saw it.
+    /// Ends the abandoned turn of a session, if the session hasn't changed since the caller read it.
     ///
     /// # Errors
     /// [`SessionError::Stale`] if it has changed, [`SessionError::NotStale`] if the daemon that runs the turn is alive.
@@ -324,8 +324,8 @@ impl Sessions {
         self.shared.to_the_end(freeing).await
     }
 
-    /// Waits until a turn has ended. If the deadline passes or the scope is cancelled first, returns it as it is then.
-    /// *Cancel safety*: the future may be dropped at any time.
+    /// Waits until a turn has ended. If the deadline passes or the scope is cancelled first, returns the turn in its
+    /// current state. *Cancel safety*: the future may be dropped at any time.
     pub async fn wait(&self, turn: TurnId, deadline: &Deadline, scope: &Scope) -> Result<Turn, SessionError> {
         let found = self.turn(turn).await?;
         if found.record.state.is_terminal() {
@@ -394,7 +394,7 @@ impl Sessions {
         Ok(self.shared.log.tail(&session_stream(session)?, after, scope))
     }
 
-    /// Tells when a session changes, here or on another machine.
+    /// Signals when a session changes, here or on another machine.
     #[must_use]
     pub fn moves(&self) -> StreamChanges {
         self.shared.log.changes("session")
@@ -413,7 +413,7 @@ impl Sessions {
             .cancel(Cause::new("the daemon", "it accepts no more prompts"));
     }
 
-    /// Waits until no turn runs, and closes the agents.
+    /// Waits until no turn is running, and closes the agents.
     ///
     /// *Cancel safety*: the future may be dropped at any time.
     pub async fn drain(&self, deadline: &Deadline) {

@@ -16,10 +16,10 @@ use crate::state::Happening;
 /// The status of a session that is being removed.
 pub(crate) const REMOVING: &str = "removing";
 
-/// Who does something, as the daemon was told.
+/// Who does something, as reported to the daemon.
 pub type Actor = Arc<str>;
 
-/// A session as it was when it was read. Its head has everything, so a change can be saved from it.
+/// A session as it was when it was read. Its head is complete, so a change can be saved from it.
 pub type Session = Entity<SessionRecord>;
 
 /// The head of a session. Its size doesn't grow with the history of the session.
@@ -28,7 +28,7 @@ pub type Session = Entity<SessionRecord>;
 /// and machine, and only open questions.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct SessionRecord {
-    /// What never changes.
+    /// Facts that never change.
     pub facts: SessionFacts,
     /// The home that has the directory and runs the prompts. Older records don't have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -38,7 +38,7 @@ pub struct SessionRecord {
     /// The agent for prompts that don't name one.
     #[serde(deserialize_with = "lenient")]
     pub agent: AgentChoice,
-    /// What its agents may do without asking, or not at all. These come before the rules of the daemon.
+    /// What its agents may do without asking, or not at all. These rules come before those of the daemon.
     #[serde(default, deserialize_with = "lenient_list")]
     pub rules: Vec<PermissionRule>,
     /// How many of the first rules come from the answer "always allow", newest first.
@@ -64,7 +64,7 @@ pub struct SessionRecord {
     /// Whether it is archived.
     #[serde(default)]
     pub archived: bool,
-    /// Whether it is being removed. Then it counts as absent.
+    /// Whether it is being removed. If so, it counts as absent.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub removing: bool,
     /// How many sessions were forked from it, and share its turns.
@@ -102,7 +102,7 @@ pub struct Fork {
 pub struct ActiveTurn {
     /// The turn.
     pub turn: TurnId,
-    /// The beginning of its prompt.
+    /// The start of its prompt.
     pub prompt: String,
     /// The names of its attachments.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -114,7 +114,7 @@ pub struct ActiveTurn {
     /// The request to stop it. It stays active until it has stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Stop>,
-    /// Its questions to the user, without those whose answers were taken over.
+    /// Its questions to the user, except those with answers that the turn has already picked up.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub asked: Vec<Asked>,
 }

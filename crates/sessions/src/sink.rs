@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::event::TurnEvent;
 
-/// How many events may wait for the log. Then the agent waits.
+/// How many events may wait for the log. Beyond that, the agent waits.
 const QUEUE_EVENTS: usize = 1024;
 /// The size limit for one delta. Longer ones are split, so that readers get them piece by piece.
 const DELTA_LIMIT_BYTES: usize = 32 * 1024;
@@ -55,15 +55,15 @@ enum Growing {
 }
 
 impl Sink {
-    /// A sink, and the receiver of its entries.
+    /// Creates a sink, and the receiver of its entries.
     pub(crate) fn new() -> (Self, mpsc::Receiver<Entry>) {
         let (entries, receiver) = mpsc::channel(QUEUE_EVENTS);
         let items = Arc::default();
         (Self { entries, items }, receiver)
     }
 
-    /// Adds text. It continues the previous text, unless another item started in between. *Cancel safety*: if the future is
-    /// dropped, a part may be missing. The same holds for all methods that send.
+    /// Adds text. It continues the previous text, unless another item started in between. *Cancel safety*: if the
+    /// future is dropped, part of the text may be missing. The same holds for all methods that send.
     pub async fn text(&self, delta: &str) -> Result<(), SinkError> {
         self.grow(Growing::Text, delta).await
     }
@@ -158,7 +158,7 @@ impl Sink {
 
     /// Accepts no more events. What was sent before is written.
     pub(crate) async fn close(&self) {
-        // If the receiver is gone, it is closed already.
+        // If the receiver is gone, the sink is already closed.
         drop(self.entries.send(Entry::Close).await);
     }
 
@@ -245,7 +245,7 @@ impl ToolSink {
     }
 }
 
-/// Splits a text into pieces of a bounded size.
+/// Splits a text into pieces of limited size.
 fn pieces(mut text: &str) -> impl Iterator<Item = &str> {
     std::iter::from_fn(move || {
         if text.is_empty() {

@@ -171,7 +171,7 @@ fn key_write(session: SessionId, turn: TurnId, new: &NewTurn) -> Result<Option<W
 }
 
 fn fingerprint(new: &NewTurn) -> Result<String, SessionError> {
-    // Without `finish`, it is what earlier releases have stored.
+    // Without `finish`, this matches what earlier releases stored.
     let body = match &new.finish {
         None => eventlog::json_body(&(&new.prompt, &new.agent))?,
         Some(finish) => eventlog::json_body(&(&new.prompt, &new.agent, finish))?,

@@ -27,10 +27,10 @@ use crate::turn::TurnRecord;
 
 /// How many prompts may be queued in a session. They are part of its head.
 pub(crate) const QUEUE_LIMIT: usize = 256;
-/// How many questions of a turn are kept with their answers.
+/// How many questions of a turn are kept along with their answers.
 const ASKED_LIMIT: usize = 64;
-/// The size limit for the subject of a question, which is part of the head. A longer one is cut, and its answer counts only
-/// once.
+/// The size limit for the subject of a question, which is part of the head. A longer one is truncated, and its answer
+/// counts only once.
 const SUBJECT_LIMIT_BYTES: usize = 2048;
 /// The limits for the number and total size of the rules that a session learns from answers. Beyond them, the oldest rule is
 /// dropped, and the user is asked again.
@@ -53,7 +53,7 @@ pub struct Happening {
     /// The turn that it concerns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<TurnId>,
-    /// More about it; may be empty.
+    /// Details; may be empty.
     #[serde(default)]
     pub text: String,
 }
@@ -89,18 +89,12 @@ pub(crate) struct TurnStep {
     pub(crate) events: Vec<TurnEvent>,
 }
 
-/// Why a step isn't possible.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Refused {
-    /// A turn is running.
     Active(TurnId),
-    /// The turn isn't the running one.
     NotActive,
-    /// The turn isn't queued.
     NotQueued,
-    /// The queue is full.
     QueueFull,
-    /// The session is archived.
     Archived,
     /// The running turn has no such question.
     NotAsked,
@@ -115,9 +109,9 @@ pub(crate) struct Draft {
     pub(crate) session: protocol::SessionId,
     pub(crate) prompt: Prompt,
     pub(crate) agent: AgentChoice,
-    /// The home that runs it, and everything else that is queued in the session.
+    /// The home that runs it, and every other queued prompt of the session.
     pub(crate) home: HomeId,
-    /// What is done with the plan when the turn is done.
+    /// What to do with the plan when the turn is done.
     pub(crate) finish: Option<FinishPlan>,
     pub(crate) by: Actor,
 }
@@ -246,7 +240,7 @@ pub(crate) fn begin(
     })
 }
 
-/// How a turn ended, as its runner, or whoever buries it, says.
+/// How a turn ended, according to its runner or to the daemon that ends an abandoned turn.
 #[derive(Clone, Debug)]
 pub(crate) struct End {
     pub(crate) state: TurnState,
@@ -255,7 +249,7 @@ pub(crate) struct End {
     pub(crate) plan: Option<PlanId>,
 }
 
-/// Ends the turn that runs, and frees the session.
+/// Ends the running turn, and frees the session.
 pub(crate) fn end(
     session: &SessionRecord,
     id: TurnId,
@@ -395,8 +389,8 @@ fn queued(
     Ok(next)
 }
 
-/// What a tool wants to do, as it stands in the head of its session and in a question. What was cut is longer than the limit, so
-/// it can be told from what is whole.
+/// What a tool wants to do, as stored in the head of its session and in a question. A truncated subject is longer than
+/// the limit, which distinguishes it from a complete one.
 pub(crate) fn subject_to_ask(mut subject: String) -> String {
     if subject.len() > SUBJECT_LIMIT_BYTES {
         subject.truncate(subject.floor_char_boundary(SUBJECT_LIMIT_BYTES));
@@ -407,14 +401,14 @@ pub(crate) fn subject_to_ask(mut subject: String) -> String {
     subject
 }
 
-/// Asks the user something, in the turn that runs.
+/// Asks the user a question, in the running turn.
 pub(crate) fn ask(session: &SessionRecord, turn: TurnId, asked: Asked, now: UnixMs) -> Result<Step, Refused> {
     let mut next = session.clone();
     next.changed_at = now;
     let active = next.active.as_mut().filter(|active| active.turn == turn);
     let active = active.ok_or(Refused::NotActive)?;
     if active.asked.len() >= ASKED_LIMIT {
-        // The oldest that has its answer. If none has, there are as many questions open as anybody can look at.
+        // Drop the oldest answered question. If none is answered, more are open than anyone could handle.
         let done = active.asked.iter().position(|asked| asked.answer.is_some());
         active.asked.remove(done.ok_or(Refused::QueueFull)?);
     }
@@ -428,7 +422,8 @@ pub(crate) fn ask(session: &SessionRecord, turn: TurnId, asked: Asked, now: Unix
     Ok(alone(next, happened))
 }
 
-/// Answers a question. The first answer stands: a later one is refused, and finds it in the record.
+/// Answers a question. The first answer stands: a later one is refused, and its caller finds the first one in
+/// the record.
 pub(crate) fn answer(
     session: &SessionRecord,
     permission: PermissionId,
@@ -448,7 +443,8 @@ pub(crate) fn answer(
     asked.answer = Some((answer, by.clone()));
     let (tool, subject) = (asked.tool.clone(), asked.subject.clone());
     if answer == PermissionAnswer::AllowAlways && subject.len() <= SUBJECT_LIMIT_BYTES {
-        // It is allowed what was asked, and no more: a rule for all that the tool does would lift those that deny.
+        // Allow exactly what was asked: a rule for everything the tool does would override the rules that
+        // deny.
         let rule = PermissionRule {
             tool,
             pattern: Some(exactly(&subject)),
@@ -460,7 +456,7 @@ pub(crate) fn answer(
     Ok(alone(next, happened))
 }
 
-/// Takes a rule from an answer, before all others, and forgets the oldest ones that are too many.
+/// Adds a rule from an answer before all others, and drops the oldest ones beyond the limits.
 fn learn(session: &mut SessionRecord, rule: PermissionRule) {
     let mut learned: Vec<PermissionRule> = session
         .rules
@@ -540,7 +536,7 @@ mod tests {
         for number in 0..LEARNED_RULES_LIMIT + 10 {
             allow(&mut session, format!("make {number}"));
         }
-        // The same answer twice is one rule.
+        // The same answer twice yields one rule.
         allow(&mut session, "make 200".to_owned());
         let rules = learned(&session);
         assert_eq!(
@@ -553,7 +549,7 @@ mod tests {
             ["make 10", ""],
             "what was given stays"
         );
-        // Long ones push out more than one each.
+        // Long rules push out more than one each.
         for number in 0..100 {
             allow(
                 &mut session,

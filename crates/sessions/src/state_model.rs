@@ -1,4 +1,4 @@
-//! Random histories of a session against its invariants, as `state.rs` numbers them.
+//! Checks random histories of a session against the invariants numbered in `state.rs`.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ use crate::session::{Asked, SessionFacts, SessionRecord, Stop};
 use crate::state::{self, Draft, End, Refused, Step};
 use crate::turn::TurnRecord;
 
-/// Something that somebody does. Numbers name one of the turns or questions so far, going round.
+/// An action. Numbers select one of the turns or questions so far, modulo their count.
 #[derive(Clone, Debug)]
 enum Act {
     Accept { refuse: bool, has_runner: bool },
@@ -57,7 +57,7 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-/// The session and all its turns, as the log would have them.
+/// The session and all its turns, as the log would store them.
 struct World {
     id: SessionId,
     owner: Owner,
@@ -265,7 +265,7 @@ impl World {
         self.take(Some(id), step);
     }
 
-    /// Takes a step over, as a commit would, and looks whether everything still holds.
+    /// Applies a step, as a commit would, and checks all invariants.
     fn take(&mut self, turn: Option<TurnId>, step: Result<Step, Refused>) {
         let Ok(step) = step else { return };
         assert!(!step.happened.is_empty(), "what changes is told");

@@ -10,8 +10,8 @@ use crate::session::Session;
 use crate::state::Step;
 use crate::turn::Turn;
 
-/// How many times a change is decided again because the session has changed. Each conflict means that somebody else made
-/// progress, so honest clients never reach this within one request.
+/// How many times a change is decided again because the session has changed. Each conflict means that another writer
+/// made progress, so honest clients never reach this within one request.
 pub(crate) const TRIES: usize = 1000;
 
 /// Reads a session. One that is being removed counts as absent.
@@ -38,7 +38,7 @@ pub fn unreadable_head(stream: &StreamId, head: &Head) -> Option<serde_json::Err
 pub(crate) struct On<'a> {
     /// The session, as it was read.
     pub(crate) session: &'a Session,
-    /// The turn that changes with it, and the version that it was read at.
+    /// The turn that changes with it, and the version at which it was read.
     pub(crate) turn: Option<(TurnId, Version)>,
 }
 
@@ -66,7 +66,7 @@ pub(crate) async fn commit(log: &Log, on: On<'_>, step: Step, also: Vec<Write>) 
     }
     writes.extend(also);
     let committed = log.commit(Commit::all(writes)).await?;
-    // One for each write, in order.
+    // There is one result for each write, in order.
     if let Some(made) = committed.first() {
         session.committed(*made);
     }

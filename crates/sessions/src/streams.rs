@@ -1,4 +1,4 @@
-//! How sessions and turns stand in the log: the names of their streams, and their heads.
+//! How sessions and turns are stored in the log: the names of their streams, and their heads.
 //!
 //! | stream | kind | status | events |
 //! |---|---|---|---|

@@ -1,7 +1,7 @@
-//! What a reader of a turn has in the end: its events, folded together.
+//! The final state of a turn's reader: the turn's events, folded together.
 //!
-//! The fold is pure. It can be stopped anywhere, written down, and gone on with: [`TurnTranscript`] carries the numbers of its
-//! items along, so that whoever has taken over one as a snapshot knows where the next piece of text goes.
+//! The fold is pure. It can be stopped anywhere, stored, and continued: [`TurnTranscript`] includes the numbers of its
+//! items, so that a reader that starts from a snapshot knows where the next piece of text goes.
 
 use protocol::{PermissionAnswer, PermissionId, TurnItem, TurnState, TurnTranscript};
 use serde_json::Value;
@@ -11,7 +11,7 @@ use crate::event::{TurnEvent, from_log};
 #[cfg(test)]
 mod tests;
 
-/// What an event changes. One that does not fit, or that is of an item that never began, changes nothing.
+/// Applies an event. An event that doesn't fit, or refers to an item that never began, changes nothing.
 pub fn apply(transcript: &mut TurnTranscript, event: &TurnEvent) {
     match event {
         TurnEvent::Accepted { .. } => transcript.state = transcript.state.or(Some(TurnState::Queued)),
@@ -82,14 +82,14 @@ pub fn apply(transcript: &mut TurnTranscript, event: &TurnEvent) {
     }
 }
 
-/// What an event of the log changes. One of a kind that is not known here changes nothing.
+/// Applies an event from the log. An event of an unknown kind changes nothing.
 pub fn apply_stored(transcript: &mut TurnTranscript, event: &eventlog::Event) {
     if let Some(event) = from_log(event) {
         apply(transcript, &event);
     }
 }
 
-/// The item of a number. Those that still grow are among the last.
+/// The item with a number. Items that still grow are among the last.
 fn numbered(transcript: &mut TurnTranscript, number: u64) -> Option<&mut TurnItem> {
     let place = transcript
         .numbers
@@ -99,7 +99,7 @@ fn numbered(transcript: &mut TurnTranscript, number: u64) -> Option<&mut TurnIte
 }
 
 fn push(transcript: &mut TurnTranscript, number: Option<u64>, item: TurnItem) {
-    // A snapshot of somebody who did not write numbers down has items without any.
+    // A snapshot from a writer that didn't store numbers has items without them.
     transcript.numbers.resize(transcript.items.len(), None);
     transcript.items.push(item);
     transcript.numbers.push(number);
@@ -144,7 +144,7 @@ fn begin_call(transcript: &mut TurnTranscript, number: u64, call: &str, tool: &s
     push(transcript, Some(number), tool);
 }
 
-/// The first answer counts.
+/// Records an answer, unless the question already has one.
 fn take_answer(transcript: &mut TurnTranscript, asked: PermissionId, given: PermissionAnswer, whose: &str) {
     for item in transcript.items.iter_mut().rev() {
         if let TurnItem::Permission {
@@ -162,7 +162,7 @@ fn take_answer(transcript: &mut TurnTranscript, asked: PermissionId, given: Perm
     }
 }
 
-/// What an event changes in the call of a tool.
+/// Applies an event to a tool call.
 fn go_on(item: &mut TurnItem, event: &TurnEvent) {
     let TurnItem::Tool {
         title,

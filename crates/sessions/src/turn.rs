@@ -55,14 +55,14 @@ pub struct TurnRecord {
     /// Why it failed or was interrupted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<TurnError>,
-    /// What is done with the plan when it is done.
+    /// What to do with the plan when the turn is done.
     #[serde(
         default,
         deserialize_with = "lenient",
         skip_serializing_if = "Option::is_none"
     )]
     pub finish: Option<FinishPlan>,
-    /// The job that does it, submitted by the commit that ended the turn.
+    /// The job that finishes the plan, submitted by the commit that ended the turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finish_job: Option<JobId>,
     /// The transcript, once its events have been compacted.
@@ -73,7 +73,7 @@ pub struct TurnRecord {
 impl EntityRecord for TurnRecord {
     const KIND: &'static str = "turn";
     type Id = TurnId;
-    /// Made by [`to_log`](crate::event::to_log).
+    /// Created by [`to_log`](crate::event::to_log).
     type Event = NewEvent;
 
     fn status(&self) -> Arc<str> {

@@ -28,20 +28,19 @@ impl Default for Questions {
 }
 
 impl Questions {
-    /// Takes over the questions from the session. It has one caller.
+    /// Takes over the questions from the session. It has only one caller.
     pub(crate) fn publish(&self, asked: Vec<Asked>) {
         let seen = self.asked.read();
         if *seen.state != asked {
-            // It is refused only if somebody else writes, and nobody does.
+            // This fails only if there is another writer, and there isn't.
             drop(self.asked.transition(seen.generation, asked));
         }
     }
 }
 
-/// Why a turn must end.
 #[derive(Clone, Debug)]
 pub(crate) enum Why {
-    /// Somebody requested it.
+    /// A stop was requested.
     Stopped(Stop),
     /// The daemon is shutting down.
     Closing,
@@ -81,7 +80,7 @@ pub(crate) async fn watch(
     }
 }
 
-/// Waits until a turn has exceeded its time limit. The time in which the user is asked doesn't count.
+/// Waits until a turn has exceeded its time limit. Time spent waiting for the user doesn't count.
 async fn worked_too_long(shared: &Arc<SessionsInner>, questions: &Questions) {
     let never = CancellationToken::new().scope();
     let mut left = shared.settings.turn_timeout;

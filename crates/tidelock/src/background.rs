@@ -1,4 +1,4 @@
-//! The daemon's side of a start in the background: leave the terminal, and tell the parent how it went.
+//! The daemon's side of a background start: detach from the terminal and report the outcome to the parent.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Failure;
 use crate::output;
 
-/// A line that a daemon in the background writes to standard output. The last one says how its start went.
+/// A line that a background daemon writes to standard output. The last one reports how its start went.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Announcement {
@@ -22,7 +22,7 @@ pub(crate) enum Announcement {
         boot_id: String,
         address: String,
     },
-    /// It cannot, and ends.
+    /// The daemon could not start, and exits.
     Failed {
         code: String,
         message: String,
@@ -39,31 +39,31 @@ impl Announcement {
         }
     }
 
-    /// Reads a line. `None` when it is not an announcement, or not all of one.
+    /// Parses a line. Returns `None` if it is not a complete announcement.
     pub(crate) fn parse(line: &str) -> Option<Announcement> {
         serde_json::from_str(line.strip_suffix('\n')?).ok()
     }
 
-    /// Tells the parent what is being done, and keeps the pipe for what comes next.
+    /// Reports progress to the parent, and keeps the pipe open for the next announcement.
     pub(crate) fn tell(&self) {
-        // A parent that was killed in the meantime does not matter.
+        // It doesn't matter if the parent was killed in the meantime.
         drop(output::write(io::stdout(), &output::json_line(self)));
     }
 
-    /// Lets go of the pipe to the parent, and tells it: whoever reads from the parent's standard output must not have to
-    /// wait for the daemon. Standard output is replaced first, so that it is so when the parent hears of it.
+    /// Reports to the parent and closes the pipe: a reader of the parent's standard output must not have to wait for
+    /// the daemon. Standard output is replaced first, so the pipe is already closed when the parent reads the report.
     pub(crate) fn send(&self) -> io::Result<()> {
         let pipe = fcntl_dupfd_cloexec(io::stdout(), 0)?;
         let nowhere = OpenOptions::new().write(true).open("/dev/null")?;
         rustix::stdio::dup2_stdout(&nowhere)?;
-        // A parent that was killed in the meantime does not matter: the daemon serves whoever comes next.
+        // It doesn't matter if the parent was killed in the meantime: the daemon serves other clients.
         drop(output::write(File::from(pipe), &output::json_line(self)));
         Ok(())
     }
 }
 
-/// Leaves the session of whoever started this process, so that neither their terminal nor their Ctrl-C reaches it,
-/// and makes every file private that it will create.
+/// Leaves the session of the process that started this one, so that neither its terminal nor its Ctrl-C reaches us,
+/// and makes every file we create private.
 pub(crate) fn detach() -> io::Result<()> {
     rustix::process::setsid()?;
     rustix::process::umask(Mode::RWXG | Mode::RWXO);

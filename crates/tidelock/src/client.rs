@@ -1,7 +1,8 @@
-//! Asks the daemon through its Unix socket: one request per connection, each with deadlines and bounds.
+//! Talks to the daemon over its Unix socket: one request per connection, each with deadlines and size limits.
 //!
-//! The client trusts a socket only in a directory that nobody else can write to; otherwise it would show its
-//! token to whoever has put a socket there. It never starts a daemon; that is for `start`.
+//! The client trusts a socket only in a directory that no other user can write to; otherwise it would reveal its
+//! token to
+//! anyone who put a socket there. It never starts a daemon; `start` does that.
 
 use std::cell::Cell;
 use std::fs;
@@ -34,45 +35,43 @@ mod upgrade;
 pub(crate) use follow::{Ended, Follower, Interrupted, PATIENCE, Revived, StreamEnd, absence};
 pub(crate) use interrupts::{Interrupts, Paused};
 
-/// How long the daemon may take to accept a connection. On one machine this is a matter of microseconds; only a
-/// daemon that hangs takes longer.
+/// How long the daemon may take to accept a connection. On one machine this takes microseconds; only a hung daemon
+/// takes longer.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long an answer may take. Nothing that is asked here waits for work to be done.
+/// How long an answer may take. No request sent with this timeout waits for work to finish.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long work on the whole log may take: on a slow disk a gigabyte takes minutes.
+/// How long an operation on the whole log may take: on a slow disk, a gigabyte takes minutes.
 const LONG_WORK_TIMEOUT: Duration = Duration::from_secs(60 * 60);
-/// How long somebody who stays waits for a log that does not answer: its database is started afresh, or another one takes
-/// its place.
+/// How long a client that stays waits for a log that does not answer: its database may be restarting or failing over.
 const LOG_PATIENCE: Duration = Duration::from_secs(30);
-/// How long to wait before asking again.
 pub(crate) const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(250);
-/// The largest answer that is read. A question with the largest budget is answered with about 10 MiB, all else is smaller.
+/// The largest answer we read. A question with the largest budget gets about 10 MiB; every other answer is smaller.
 const ANSWER_LIMIT_BYTES: usize = 32 << 20;
 
-/// Speaks to the daemon of one home.
+/// Talks to the daemon of one home.
 #[derive(Debug)]
 pub(crate) struct Client {
-    /// The surroundings of the command, for a daemon that has to be started and for what is shown.
+    /// The command's surroundings, used to start a daemon and to format output.
     pub(crate) context: Context,
     answer_timeout: Duration,
-    /// Whether somebody follows something, and stays while the log does not answer.
+    /// Whether the command follows something, and so keeps waiting while the log does not answer.
     stays: Cell<bool>,
     runtime: tokio::runtime::Runtime,
 }
 
-/// What a daemon says about itself before any work is asked of it.
+/// The state of the daemon, before we ask it to do any work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Probe {
-    /// It takes work.
+    /// It accepts work.
     Ready,
-    /// It answers, and does not take work yet or no longer.
+    /// It answers, but does not accept work yet, or no longer does.
     NotReady,
-    /// Nobody answers.
+    /// No daemon answers.
     Absent,
 }
 
 impl Client {
-    /// Prepares a client; nothing is connected yet.
+    /// Creates a client without connecting.
     pub(crate) fn new(context: &Context) -> io::Result<Client> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_io()
@@ -86,44 +85,42 @@ impl Client {
         })
     }
 
-    /// How words are painted.
     pub(crate) fn palette(&self) -> Palette {
         self.context.palette
     }
 
-    /// For whom to write.
     pub(crate) fn format(&self) -> Format {
         self.context.format
     }
 
-    /// Waits for answers no longer than `limit`.
+    /// Waits at most `limit` for an answer.
     pub(crate) fn impatient(mut self, limit: Duration) -> Client {
         self.answer_timeout = self.answer_timeout.min(limit);
         self
     }
 
-    /// From now on, what is only looked at is asked for again while the log does not answer. Nothing else is: whoever sends
-    /// something is told at once.
+    /// From now on, retries reads while the log does not answer. Writes are never retried: their errors are reported
+    /// at once.
     pub(crate) fn stay(&self) {
         self.stays.set(true);
     }
 
-    /// Whether something that could not be looked at is worth another look, until a time.
+    /// Whether to retry a failed read. Always false after `give_up_at`.
     fn asks_again(&self, error: &ClientError, give_up_at: Instant) -> bool {
         let is_about_the_log = matches!(error, ClientError::Refused(refusal) if refusal.is_about_the_log());
         is_about_the_log && self.stays.get() && Instant::now() < give_up_at
     }
 
-    /// Asks whether there is a daemon that takes work.
+    /// Checks whether a daemon is running and accepts work.
     pub(crate) fn probe(&self) -> Result<Probe, ClientError> {
         let limit = self.answer_timeout;
         match self.exchange(&Method::GET, "/readyz", Bytes::new(), Credentials::None, limit) {
             Ok((status, _)) if status.is_success() => Ok(Probe::Ready),
-            // It serves, and what it cannot do it will say itself.
+            // It is serving; if it cannot do something, it reports that itself.
             Ok((status, answer)) if Refusal::read(status, &answer).is_about_the_log() => Ok(Probe::Ready),
             Ok(_) => Ok(Probe::NotReady),
             Err(ClientError::Unreachable { .. }) => Ok(Probe::Absent),
-            // It has taken the connection and let go of it: that is a daemon on its way out.
+            // It accepted the connection and dropped it, so it is shutting down.
             Err(ClientError::Broken { .. }) => Ok(Probe::NotReady),
             Err(error) => Err(error),
         }
@@ -141,7 +138,7 @@ impl Client {
         self.request(&Method::POST, path, to_bytes(body)?, self.answer_timeout)
     }
 
-    /// The same, for work on the whole log, which may take a while.
+    /// Like `post`, for operations on the whole log, which may take a while.
     pub(crate) fn post_and_wait<A: DeserializeOwned>(
         &self,
         path: &str,
@@ -150,7 +147,6 @@ impl Client {
         self.request(&Method::POST, path, to_bytes(body)?, LONG_WORK_TIMEOUT)
     }
 
-    /// Puts something in the place of what is there.
     pub(crate) fn put<A: DeserializeOwned>(
         &self,
         path: &str,
@@ -159,7 +155,7 @@ impl Client {
         self.request(&Method::PUT, path, to_bytes(Some(body))?, self.answer_timeout)
     }
 
-    /// Takes something away. What the daemon says to that is not looked at.
+    /// Deletes something, and ignores the body of the answer.
     pub(crate) fn delete(&self, path: &str) -> Result<(), ClientError> {
         let limit = self.answer_timeout;
         let (status, answer) =
@@ -171,7 +167,7 @@ impl Client {
         }
     }
 
-    /// Asks for something that may take a while to find out.
+    /// Like `fetch`, for answers that may take a while.
     pub(crate) fn get_within<A: DeserializeOwned>(
         &self,
         path: &str,
@@ -188,7 +184,7 @@ impl Client {
         }
     }
 
-    /// Has something done that says itself how long it may take.
+    /// Like `post`, for operations with their own time limit.
     pub(crate) fn post_within<A: DeserializeOwned>(
         &self,
         path: &str,
@@ -223,7 +219,7 @@ impl Client {
     ) -> Result<(StatusCode, Bytes), ClientError> {
         self.runtime.block_on(async {
             let stream = self.connect().await?;
-            // The token is read only now: before the first start there is neither a daemon nor a token.
+            // Read the token only now: before the first start there is neither a daemon nor a token.
             let request = self.build(method, path, body, credentials)?;
             let exchange = async |mut sender: SendRequest<Full<Bytes>>| {
                 read_whole(sender.send_request(request).await.map_err(broken)?).await
@@ -253,7 +249,7 @@ impl Client {
         Ok(stream)
     }
 
-    /// A request for something that is read with headers of its own.
+    /// Builds a GET request with extra headers.
     fn build_get(
         &self,
         path: &str,
@@ -261,7 +257,7 @@ impl Client {
     ) -> Result<Request<Full<Bytes>>, ClientError> {
         let mut request = self.build(&Method::GET, path, Bytes::new(), Credentials::Token)?;
         for (name, value) in headers {
-            // A header that cannot be sent is not one that we make.
+            // We never build a header that cannot be sent.
             if let Ok(value) = HeaderValue::from_str(value) {
                 request.headers_mut().insert(name, value);
             }
@@ -299,7 +295,7 @@ impl Client {
     }
 }
 
-/// Whoever answers gets to see the token, so it has to be the user themselves.
+/// The process that answers sees the token, so it must belong to the same user.
 fn check_peer(peer: u32, ours: u32) -> Result<(), ClientError> {
     match peer == ours {
         true => Ok(()),
@@ -307,7 +303,7 @@ fn check_peer(peer: u32, ours: u32) -> Result<(), ClientError> {
     }
 }
 
-/// Who asks, for people: what the daemon writes down beside a change. A name that no header can carry is left out.
+/// The name that the daemon records next to a change. A name that doesn't fit in a header is left out.
 fn actor() -> String {
     let name = ["TIDELOCK_ACTOR", "USER", "LOGNAME"]
         .iter()
@@ -331,7 +327,6 @@ enum Credentials {
     Token,
 }
 
-/// Speaks HTTP over a connection.
 async fn converse<T>(
     stream: UnixStream,
     exchange: impl AsyncFnOnce(SendRequest<Full<Bytes>>) -> Result<T, ClientError>,
@@ -341,7 +336,8 @@ async fn converse<T>(
         .map_err(broken)?;
     let exchange = exchange(sender);
     let connection = connection.with_upgrades();
-    // The connection must be driven for the exchange to go on. When it ends first, what it has read is still there.
+    // The exchange only progresses while the connection is polled. If the connection ends first, what it has
+    // read is still available.
     tokio::pin!(exchange, connection);
     tokio::select! {
         biased;
@@ -372,9 +368,9 @@ async fn within<F: Future>(what: &'static str, limit: Duration, work: F) -> Resu
         .map_err(|_| ClientError::Timeout { what, limit })
 }
 
-/// A request that the daemon understood and did not grant.
+/// A request that the daemon understood but refused.
 ///
-/// It is read leniently, so that a daemon of another version can use codes that this client has never heard of.
+/// Parsed leniently, so that a daemon of another version can use codes unknown to this client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub(crate) status: u16,
@@ -406,19 +402,19 @@ impl Refusal {
 }
 
 impl Refusal {
-    /// What has moved is a language server, as the state that is current tells.
+    /// Whether a language server is what has changed, judging by the current state in the refusal.
     pub(crate) fn is_about_a_server(&self) -> bool {
         self.current
             .as_ref()
             .is_some_and(|current| current.get("server").is_some())
     }
 
-    /// The log takes nothing or does not answer.
+    /// The log accepts no writes, or does not answer.
     fn is_about_the_log(&self) -> bool {
         self.code == ErrorCode::LogRefusing.as_str()
     }
 
-    /// The daemon takes no requests any more, or not yet. It has done nothing about this one.
+    /// The daemon no longer accepts requests, or not yet. It did nothing about this one.
     pub(crate) fn is_about_the_daemons_end(&self) -> bool {
         [ErrorCode::ShuttingDown, ErrorCode::NotReady]
             .iter()
@@ -451,18 +447,18 @@ pub(crate) enum ClientError {
     Refused(Box<Refusal>),
 }
 
-/// A duration as the daemon takes it. What does not fit is as good as forever.
+/// A duration in the unit the daemon expects. One that does not fit is as good as forever.
 pub(crate) fn whole_ms(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// A name as one segment of a path.
+/// Encodes a name as one path segment.
 pub(crate) fn path_segment(name: &str) -> String {
     let mut segment = String::with_capacity(name.len());
     for byte in name.bytes() {
         match byte {
             b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'~' => segment.push(char::from(byte)),
-            // A lone `.` or `..` would be taken for a step in the path, so the dot is encoded as well.
+            // A lone `.` or `..` would be read as a relative path, so the dot is encoded as well.
             _ => segment.push_str(&format!("%{byte:02X}")),
         }
     }

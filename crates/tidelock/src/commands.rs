@@ -1,4 +1,4 @@
-//! What the commands do. Each one turns its arguments into a report or a failure.
+//! The commands. Each one turns its arguments into a report or a failure.
 
 mod acp;
 mod activity;
@@ -51,7 +51,7 @@ pub(crate) fn run(cli: Cli) -> Result<Report, Failure> {
     }
     let context = Context::from_environment(format)?;
     match cli.command {
-        // Answered above: they work wherever they are.
+        // Handled above: they need no home.
         Command::Completions(_) | Command::Man(_) => Ok(Report::already_told()),
         Command::Config(arguments) => config::run(&arguments, &client(&context)?),
         Command::Serve(arguments) => serve::run(arguments, &context),

@@ -11,13 +11,13 @@ use crate::output::{Format, Palette};
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 const LANGUAGE_SERVERS: &str = "lsp.json";
-/// How everything else is.
+/// All other settings.
 const CONFIGURATION: &str = "config.toml";
 
 #[derive(Clone, Debug)]
 pub(crate) struct Context {
     pub(crate) home: Home,
-    /// The bearer token's file, which may have been moved by `TIDELOCK_TOKEN_FILE`.
+    /// The bearer token's file, which `TIDELOCK_TOKEN_FILE` can override.
     pub(crate) token_file: PathBuf,
     pub(crate) database: Database,
     pub(crate) palette: Palette,
@@ -25,17 +25,17 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// Looks around, and touches nothing.
+    /// Reads the environment, and changes nothing.
     pub(crate) fn from_environment(format: Format) -> Result<Context, HomeError> {
         let variable = |name: &str| -> Option<OsString> { std::env::var_os(name) };
         let home = Home::from_environment(&variable)?;
         let token_file = match variable("TIDELOCK_TOKEN_FILE").filter(|value| !value.is_empty()) {
-            // A daemon in the background works in `/`, so it must be told the whole path.
+            // A background daemon runs in `/`, so it needs the absolute path.
             Some(file) => std::path::absolute(&file).unwrap_or_else(|_| PathBuf::from(file)),
             None => home.token_file(),
         };
         let database = match variable(daemon::DATABASE_URL).filter(|value| !value.is_empty()) {
-            // What is not UTF-8 is not an address either, and is refused as such.
+            // A value that is not UTF-8 is not a valid address either, and is refused as such.
             Some(url) => Database::Postgres(DatabaseUrl::new(url.to_string_lossy().into_owned())),
             None => Database::File,
         };
@@ -59,13 +59,13 @@ impl Context {
         }
     }
 
-    /// What the user has written down about agents and sessions. It need not be there.
+    /// The user's configuration of agents and sessions. The file need not exist.
     pub(crate) fn configuration(&self) -> Option<PathBuf> {
         configuration_file(CONFIGURATION, &|name| std::env::var_os(name))
     }
 }
 
-/// A file of the user's configuration: below `TIDELOCK_HOME`, or where other programs have theirs.
+/// A file of the user's configuration: in `TIDELOCK_HOME`, or in the usual configuration directory.
 fn configuration_file(file: &str, variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let path = |name: &str| {
         let value = variable(name).filter(|value| !value.is_empty())?;
@@ -76,7 +76,7 @@ fn configuration_file(file: &str, variable: &dyn Fn(&str) -> Option<OsString>) -
     Some(home.or_else(|| Some(usual()?.join("tidelock")))?.join(file))
 }
 
-/// What to say when client and daemon are of different versions.
+/// The advice if the versions of client and daemon differ.
 pub(crate) fn version_skew(daemon_version: &str) -> Option<String> {
     (daemon_version != VERSION).then(|| {
         format!(

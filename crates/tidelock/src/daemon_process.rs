@@ -1,7 +1,7 @@
-//! The daemon as a process: wait for its end, or ask it to end when it does not answer.
+//! The daemon as a process: waits for its end, or signals it to end when it does not answer.
 //!
-//! A process is named by a descriptor that is opened first and checked afterwards, so a pid that was given to
-//! somebody else in the meantime is never waited for and never signalled.
+//! A process is identified by a descriptor that is opened first and checked afterwards, so we never wait for or
+//! signal another process that got the same pid in the meantime.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -18,7 +18,6 @@ pub(crate) struct DaemonProcess {
     descriptor: OwnedFd,
 }
 
-/// How a wait for the end of a process came out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waited {
     Ended,
@@ -39,11 +38,11 @@ impl DaemonProcess {
             Err(Errno::SRCH | Errno::INVAL) => return Ok(None),
             Err(error) => return Err(error.into()),
         };
-        // Only now: the descriptor cannot change its meaning any more.
+        // Check only now: the descriptor can no longer refer to another process.
         Ok((owner.liveness() == Liveness::Alive).then_some(DaemonProcess { owner, descriptor }))
     }
 
-    /// Waits until the process has ended, and with it everything that it held.
+    /// Waits until the process has ended and released everything it held.
     pub(crate) fn wait(&self, limit: Duration) -> io::Result<Waited> {
         let timeout = Timespec::try_from(limit).map_err(io::Error::other)?;
         let mut watched = [PollFd::new(&self.descriptor, PollFlags::IN)];

@@ -1,22 +1,21 @@
-//! The variables that this program knows: for its help, for `tidelock doctor` and for the reference.
+//! The environment variables that this program reads: for its help, for `tidelock doctor` and for the reference.
 
 use std::collections::BTreeMap;
 
 use protocol::SEARCH_VARIABLES;
 
-/// Where programs are for the caller, such as in a virtual environment that was activated after the daemon was started.
+/// Where the caller finds programs, such as in a virtual environment that was activated after the daemon was started.
 pub(crate) fn search_variables() -> BTreeMap<String, String> {
     let set = |name: &&str| Some(((*name).to_owned(), std::env::var(name).ok()?));
     SEARCH_VARIABLES.iter().filter_map(set).collect()
 }
 
-/// One variable.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Variable {
     pub(crate) name: &'static str,
     /// In a few words, for `--help`.
     pub(crate) short: &'static str,
-    /// What the reference says besides.
+    /// Further details for the reference.
     #[cfg_attr(
         not(test),
         expect(dead_code, reason = "only the test that makes the reference reads it")
@@ -28,11 +27,11 @@ pub(crate) struct Variable {
 /// Who sets a variable, and for whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Users do, and the help names it.
+    /// Users set it, and the help lists it.
     ForUsers,
-    /// Users do, and the reference is enough for it.
+    /// Users set it, but only the reference lists it.
     ForReaders,
-    /// We do, for the programs that we start.
+    /// We set it for the programs that we start.
     SetByUs,
 }
 
@@ -63,7 +62,6 @@ const fn set_by_us(name: &'static str, short: &'static str) -> Variable {
     }
 }
 
-/// All of them.
 pub(crate) const VARIABLES: &[Variable] = &[
     for_users(
         "TIDELOCK_HOME",
@@ -150,9 +148,9 @@ pub(crate) const VARIABLES: &[Variable] = &[
     ),
 ];
 
-/// Begins every variable that is for this program alone.
+/// The prefix of every variable that is only for this program.
 const PREFIX: &str = "TIDELOCK_";
-/// Begin those that only the tests and the measurements of this project know.
+/// The prefixes of variables that only this project's tests and benchmarks use.
 const OF_TESTS: [&str; 11] = [
     "TIDELOCK_TEST_",
     "TIDELOCK_BENCH_",
@@ -167,15 +165,14 @@ const OF_TESTS: [&str; 11] = [
     "TIDELOCK_STORM_",
 ];
 
-/// The variables among these that look as if they were for this program and are not, each with the one that was
-/// probably meant.
+/// The variables that look like ours but are unknown, each with the one that was probably meant.
 pub(crate) fn unknown(names: impl Iterator<Item = String>) -> Vec<(String, Option<&'static str>)> {
     let mut found: Vec<_> = names
         .filter(|name| name.starts_with(PREFIX))
         .filter(|name| !OF_TESTS.iter().any(|known| name.starts_with(known)))
         .filter(|name| VARIABLES.iter().all(|known| known.name != name))
         .map(|name| {
-            // What all of them begin with says nothing about what was meant.
+            // The common prefix says nothing about which one was meant.
             let ours = VARIABLES
                 .iter()
                 .filter_map(|known| known.name.strip_prefix(PREFIX));
@@ -190,7 +187,7 @@ pub(crate) fn unknown(names: impl Iterator<Item = String>) -> Vec<(String, Optio
     found
 }
 
-/// The part of the help that is about them.
+/// The section of the help about them.
 pub(crate) fn help() -> String {
     let named = || {
         VARIABLES

@@ -1,7 +1,7 @@
-//! What a command says when it did not do what it was asked to do.
+//! Failures of commands.
 //!
-//! Each family of operations has an error type of its own. Here they all become a [`Failure`]: a stable code, a
-//! sentence, what to do next, and the exit code.
+//! Each family of operations has its own error type. Here they all become a [`Failure`]: a stable code, a sentence,
+//! what to do next, and the exit code.
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -12,26 +12,23 @@ use serde::Serialize;
 
 use crate::client::{ClientError, Refusal};
 
-/// The code of a daemon that was not started because another one is running.
+/// The error code if a daemon was not started because another one is running.
 pub(crate) const ALREADY_RUNNING: &str = "already_running";
 
-/// The code of a daemon that does not answer, or stops in the middle of an answer.
+/// The error code if a daemon does not answer, or stops in the middle of an answer.
 pub(crate) const UNREACHABLE: &str = "daemon_unreachable";
 
 /// How the process ends. Documented in `tidelock --help` and in `docs/cli.md`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// It worked.
     Success,
-    /// It failed.
     Failed,
-    /// The arguments are wrong.
     Usage,
-    /// The daemon cannot be reached or started.
+    /// The daemon can't be reached or started.
     Unreachable,
-    /// What was named is not there, or has changed since the caller looked.
+    /// The requested item does not exist, or has changed since the caller read it.
     Refused,
-    /// What the command of a job ended with, or what stands for it.
+    /// The exit code of a job's command, or a substitute for it.
     Command(u8),
 }
 
@@ -57,9 +54,9 @@ pub(crate) struct Failure {
     pub(crate) message: String,
     /// What to do next.
     pub(crate) advice: Option<String>,
-    /// The request as the daemon's log knows it.
+    /// The request's id in the daemon's log.
     pub(crate) request_id: Option<String>,
-    /// The state that is current, when a write was refused because it had moved.
+    /// The current state, if a write was refused because the state had changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) current: Option<Box<serde_json::Value>>,
     #[serde(skip)]
@@ -83,7 +80,7 @@ impl Failure {
         self
     }
 
-    /// Arguments that the parser refused, in one line.
+    /// Arguments that the parser rejected, in one line.
     pub(crate) fn usage(error: &clap::Error) -> Failure {
         if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
             return Failure::new(Exit::Usage, "usage", "a command is missing")

@@ -1,4 +1,4 @@
-//! Launches a daemon in the background and hears from it whether it serves.
+//! Launches a daemon in the background and waits until it reports that it serves.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
@@ -15,15 +15,15 @@ use crate::context::Context;
 use crate::error::{Exit, Failure, chain};
 use crate::log_file;
 
-/// How long a new daemon may take for one step of its start. It is waited for as long as it gets on.
+/// How long a new daemon may take for one step of its start. The wait continues as long as it makes progress.
 const STEP_TIMEOUT: Duration = Duration::from_secs(60);
-/// How many lines of the log are shown when a daemon could not start.
+/// How many lines of the log are shown when a daemon failed to start.
 const LOG_TAIL_LINES: usize = 5;
 const LOG_TAIL_BYTES: u64 = 16 << 10;
-/// The longest announcement that is read. Whatever is longer is not one.
+/// The longest announcement we read. Anything longer is not one.
 const ANNOUNCEMENT_LIMIT_BYTES: u64 = 64 << 10;
 
-/// Starts a daemon that outlives this process, and returns when it serves.
+/// Starts a daemon that outlives this process, and returns once it serves.
 pub(crate) fn in_background(context: &Context) -> Result<(), Failure> {
     let log_path = context.home.log_file();
     let (log, log_start) = open_log(&log_path)?;
@@ -32,7 +32,7 @@ pub(crate) fn in_background(context: &Context) -> Result<(), Failure> {
     if context.token_file != context.home.token_file() {
         command.arg("--token-file").arg(&context.token_file);
     }
-    // The working directory must not keep a file system busy that somebody wants to unmount.
+    // The working directory must not keep a file system busy that someone wants to unmount.
     command
         .current_dir("/")
         .stdin(Stdio::null())
@@ -45,7 +45,7 @@ pub(crate) fn in_background(context: &Context) -> Result<(), Failure> {
     };
     let error = match heard {
         Heard::Announcement(Announcement::Serving { .. }) => return Ok(()),
-        // It is never the last thing that is heard.
+        // This is never the last thing we hear.
         Heard::Announcement(Announcement::Starting { .. }) | Heard::Nothing => {
             let ended = end(&mut child);
             LaunchError::Died {
@@ -83,13 +83,13 @@ pub(crate) fn in_background(context: &Context) -> Result<(), Failure> {
 enum Heard {
     Announcement(Announcement),
     Nothing,
-    /// It did not get on with this for too long.
+    /// It made no progress on this step for too long.
     Silence {
         doing: String,
     },
 }
 
-/// Waits for the announcement as long as the daemon gets on.
+/// Waits for the final announcement as long as the daemon makes progress.
 fn listen(stdout: impl Read + Send + 'static, limit: Duration) -> io::Result<Heard> {
     let heard = read_announcements(stdout)?;
     let mut doing = "its first step".to_owned();
@@ -103,8 +103,8 @@ fn listen(stdout: impl Read + Send + 'static, limit: Duration) -> io::Result<Hea
     }
 }
 
-/// Reads announcements on a thread of its own, because a pipe cannot be read with a deadline. A thread that is given up
-/// ends with the child.
+/// Reads announcements on its own thread, because a pipe cannot be read with a deadline. An abandoned thread ends
+/// with the child.
 fn read_announcements(stdout: impl Read + Send + 'static) -> io::Result<Receiver<Heard>> {
     let (sender, receiver) = mpsc::sync_channel(1);
     thread::Builder::new()
@@ -125,9 +125,9 @@ fn read_announcements(stdout: impl Read + Send + 'static) -> io::Result<Receiver
     Ok(receiver)
 }
 
-/// Ends a child that did not become a daemon, and says how it ended.
+/// Ends a child that did not become a daemon, and returns how it ended.
 fn end(child: &mut Child) -> String {
-    // It may have ended by itself; then there is nothing to kill and its own status is reported.
+    // It may have ended by itself; then there is nothing to kill, and we report its own status.
     drop(child.kill());
     match child.wait() {
         Ok(status) => status.to_string(),
@@ -135,7 +135,7 @@ fn end(child: &mut Child) -> String {
     }
 }
 
-/// Opens the log for a new daemon, and says where its part begins.
+/// Opens the log for a new daemon, and returns where its part begins.
 fn open_log(path: &Path) -> Result<(File, u64), LaunchError> {
     let unusable = |source| LaunchError::Log {
         path: path.to_owned(),
@@ -146,7 +146,7 @@ fn open_log(path: &Path) -> Result<(File, u64), LaunchError> {
     Ok((log, length))
 }
 
-/// The last lines that a daemon wrote, each on a line of its own.
+/// The last lines that a daemon wrote, each on its own line.
 fn log_tail(path: &Path, start: u64) -> String {
     let read = || -> io::Result<Vec<u8>> {
         let mut file = File::open(path)?;
@@ -156,7 +156,7 @@ fn log_tail(path: &Path, start: u64) -> String {
         file.take(LOG_TAIL_BYTES).read_to_end(&mut tail)?;
         Ok(tail)
     };
-    // The log only helps to understand another error. If it cannot be read, that one is still told.
+    // The log only helps to explain another error. If it can't be read, that error is still reported.
     let tail = read().unwrap_or_default();
     let text = String::from_utf8_lossy(&tail);
     let lines: Vec<&str> = text.lines().collect();
@@ -166,7 +166,6 @@ fn log_tail(path: &Path, start: u64) -> String {
         .collect()
 }
 
-/// Why no daemon could be launched.
 #[derive(Debug, Error)]
 enum LaunchError {
     #[error("the log file `{path}` cannot be opened", path = .path.display())]

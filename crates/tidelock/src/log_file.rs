@@ -1,6 +1,6 @@
-//! The log of a daemon in the background: a file that is put aside when it is full, so that there are never more than two.
+//! The log of a background daemon: a file that is rotated when it is full, so there are never more than two.
 //!
-//! The daemon's standard error is the file, so that what is not logged through `tracing` (a panic, say) is in it as well.
+//! The daemon's standard error is this file, so it also contains what is not logged through `tracing`, such as a panic.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -11,10 +11,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustix::fs::OFlags;
 use tracing_subscriber::fmt::MakeWriter;
 
-/// A log that is longer than this is put aside. There are never more than two of about this size.
+/// A log longer than this is rotated. There are never more than two files of about this size.
 pub(crate) const LOG_LIMIT_BYTES: u64 = 8 << 20;
 
-/// Opens a log to write at its end. What is too long is put aside first.
+/// Opens a log for appending. Rotates it first if it is too long.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
     if fs::metadata(path).is_ok_and(|metadata| metadata.len() > LOG_LIMIT_BYTES) {
         match fs::rename(path, put_aside(path)) {
@@ -38,11 +38,11 @@ fn put_aside(path: &Path) -> PathBuf {
     path.with_extension("log.old")
 }
 
-/// Standard error that is the log at a path.
+/// The standard error of a daemon, redirected to the log at a path.
 #[derive(Clone, Debug)]
 pub(crate) struct LogFile {
     path: PathBuf,
-    /// Held while a line is written, so that nobody writes between a look at the length and a change of files.
+    /// Held while a line is written, so that no other write comes between the length check and the rotation.
     turn: Arc<Mutex<()>>,
 }
 
@@ -54,7 +54,7 @@ impl LogFile {
         }
     }
 
-    /// Goes on in a new file if this one is full. A file that is not the one at our path is somebody else's to look after.
+    /// Continues in a new file if this one is full. Leaves a file alone that is not the one at our path.
     fn make_room(&self) -> io::Result<()> {
         let current = rustix::fs::fstat(rustix::stdio::stderr())?;
         if u64::try_from(current.st_size).is_ok_and(|length| length <= LOG_LIMIT_BYTES) {
@@ -80,7 +80,7 @@ impl Write for LogFile {
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         if self.make_room().is_err() {
-            // Without a second file the log has to begin again in this one, or it would grow without end.
+            // Without a second file, the log has to start over in this one, or it would grow forever.
             rustix::fs::ftruncate(rustix::stdio::stderr(), 0)?;
         }
         io::stderr().write_all(bytes)

@@ -13,8 +13,8 @@ use crate::log_file::LogFile;
 /// Chooses what is logged, such as `debug` or `daemon=debug,info`.
 const VARIABLE: &str = "TIDELOCK_LOG";
 const DEFAULT_FILTER: &str = "info";
-/// A library that says every message of every client at a level that others use for what matters. What is in messages is
-/// nobody's business; whoever wants to see them names it.
+/// A library that logs every message of every client at a level that others use for important events. Messages are
+/// private; to see them, name the library in the filter.
 const TALKATIVE: &str = "rmcp";
 
 pub(crate) fn wanted(variable: &dyn Fn(&str) -> Option<OsString>) -> String {
@@ -24,7 +24,7 @@ pub(crate) fn wanted(variable: &dyn Fn(&str) -> Option<OsString>) -> String {
         .unwrap_or_else(|| DEFAULT_FILTER.to_owned())
 }
 
-/// Starts logging to standard error, for the whole process. A daemon in the background says which file that is.
+/// Starts logging to standard error, for the whole process. A background daemon passes the file behind it.
 pub(crate) fn start(file: Option<LogFile>) -> Result<(), Failure> {
     let filter = quiet(&wanted(&|name| std::env::var_os(name)));
     let filter = EnvFilter::try_new(filter).map_err(|error| {
@@ -64,7 +64,7 @@ pub(crate) fn start(file: Option<LogFile>) -> Result<(), Failure> {
     })
 }
 
-/// A filter in which a talkative library is quiet, unless the filter speaks of it.
+/// Silences the talkative library, unless the filter mentions it.
 fn quiet(filter: &str) -> String {
     match filter.contains(TALKATIVE) {
         true => filter.to_owned(),

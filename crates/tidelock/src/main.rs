@@ -33,7 +33,9 @@ use crate::error::Failure;
 use crate::output::Format;
 
 fn main() -> ExitCode {
-    // First of all, while there is one thread: the daemon starts this program again to keep its processes.
+    // This must come first, while there is one thread: the daemon runs this program again as the keeper of
+    // its
+    // processes.
     daemon::keep_if_asked();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
@@ -46,16 +48,16 @@ fn main() -> ExitCode {
     }
 }
 
-/// Answers `--help` and `--version`, which the parser reports as errors too, and complains about the rest.
+/// Handles `--help` and `--version`, which the parser reports as errors too, and reports everything else.
 fn refuse_arguments(error: &clap::Error) -> ExitCode {
     let asked_for_help = !error.use_stderr();
     if asked_for_help || cli::requested_format(std::env::args_os()) == Format::Human {
-        // An argument may come from anywhere, and the parser says it again as it is.
+        // An argument may come from anywhere, and the parser repeats it unchanged.
         let is_harmless = |text: &OsString| {
             let text = text.to_string_lossy();
             !text.contains(|letter| letter != '\n' && output::speaks_to_terminal(letter))
         };
-        // Nobody is left to be told when the terminal has gone away.
+        // If the terminal is gone, there is no one to tell.
         if asked_for_help || std::env::args_os().all(|argument| is_harmless(&argument)) {
             drop(error.print());
         } else {

@@ -1,7 +1,7 @@
 //! The only place that writes to the terminal.
 //!
-//! A report has two faces, text for people and one JSON object for programs, and only one of them is printed. A
-//! reader who closes the pipe early has seen enough: that is not an error.
+//! A report has two forms, text for people and one JSON object for programs, and only one of them is printed. If a
+//! reader closes the pipe early, it has seen enough: that is not an error.
 
 use std::ffi::OsString;
 use std::io::{self, ErrorKind, IsTerminal, Write};
@@ -19,14 +19,14 @@ pub(crate) enum Format {
     Json,
 }
 
-/// What a command has to say when it did what it was asked to do.
+/// The output of a command that succeeded.
 #[derive(Debug)]
 pub(crate) struct Report {
-    /// One object, or null when everything has been told already.
+    /// One object, or null if everything has already been printed.
     pub(crate) value: Value,
-    /// Lines, each with its end.
+    /// Lines, each with its newline.
     pub(crate) text: String,
-    /// What people should know besides; it goes to standard error, and programs find it in the object.
+    /// Additional notes for people; they go to standard error, and programs find them in the object.
     pub(crate) notes: Vec<String>,
     pub(crate) exit: Exit,
 }
@@ -41,7 +41,7 @@ impl Report {
         }
     }
 
-    /// An answer of the daemon, with what people are told of it.
+    /// An answer of the daemon, with its text for people.
     pub(crate) fn shown<T>(text: String, answer: Answer<T>) -> Report {
         Report::success(answer.sent, text)
     }
@@ -56,15 +56,15 @@ impl Report {
         self
     }
 
-    /// For a command that has said everything while it ran.
+    /// For a command that printed everything while it ran.
     pub(crate) fn already_told() -> Report {
         Report::success(Value::Null, String::new())
     }
 }
 
-/// Whether a character of somebody else's text would speak to the terminal, or turn around what is read there.
+/// Whether a character in untrusted text would control the terminal, or reorder the text shown there.
 ///
-/// Line ends and tabs are among them: whoever may have them says so.
+/// This includes newlines and tabs: callers that allow them have to say so.
 pub(crate) fn speaks_to_terminal(character: char) -> bool {
     character.is_control()
         || matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
@@ -78,7 +78,7 @@ pub(crate) fn finish(format: Format, report: &Report) -> ExitCode {
                 .iter()
                 .map(|note| format!("note: {note}\n"))
                 .collect();
-            // What was asked for has been said; a note that cannot be is no reason to fail.
+            // The result is already printed; failing to print a note is no reason to fail.
             drop(write(io::stderr(), &notes));
         }),
         Format::Json if report.value.is_null() => Ok(()),
@@ -88,7 +88,7 @@ pub(crate) fn finish(format: Format, report: &Report) -> ExitCode {
         Ok(()) => report.exit.into(),
         Err(error) if error.kind() == ErrorKind::BrokenPipe => report.exit.into(),
         Err(error) => {
-            // If standard error is gone as well, only the exit code is left to tell.
+            // If standard error is gone as well, only the exit code is left.
             drop(write(
                 io::stderr(),
                 &format!("error: the output cannot be written: {error}\n"),
@@ -103,7 +103,7 @@ pub(crate) fn fail(format: Format, failure: &Failure) -> ExitCode {
     struct Envelope<'a> {
         error: &'a Failure,
     }
-    // If nobody can be told, the exit code still tells.
+    // If it can't be printed, the exit code still tells.
     drop(match format {
         Format::Human => write(io::stderr(), &describe(failure)),
         Format::Json => write(io::stdout(), &json_line(&Envelope { error: failure })),
@@ -111,7 +111,7 @@ pub(crate) fn fail(format: Format, failure: &Failure) -> ExitCode {
     failure.exit.into()
 }
 
-/// A failure in the two or three lines that people read.
+/// A failure in two or three lines for people.
 fn describe(failure: &Failure) -> String {
     let mut text = format!("error: {}\n", failure.message);
     if let Some(advice) = &failure.advice {
@@ -120,14 +120,13 @@ fn describe(failure: &Failure) -> String {
     if let Some(request_id) = &failure.request_id {
         text.push_str(&format!("request: {request_id}\n"));
     }
-    // It may repeat what was typed or what a file says.
+    // It may repeat what the user typed or what a file contains.
     text.replace(
         |letter| !matches!(letter, '\n' | '\t') && speaks_to_terminal(letter),
         "\u{fffd}",
     )
 }
 
-/// One object in one line.
 pub(crate) fn json_line(value: &impl Serialize) -> String {
     // Only maps with keys that are not strings and failing `Serialize` implementations could fail; there are none.
     let mut line = serde_json::to_string(value).unwrap_or_else(|error| format!("{{\"error\":\"{error}\"}}"));
@@ -140,7 +139,7 @@ pub(crate) fn write(stream: impl Write, text: &str) -> io::Result<()> {
     write_bytes(stream, text.as_bytes())
 }
 
-/// The same for what need not be text.
+/// Like `write`, for bytes that need not be text.
 pub(crate) fn write_bytes(mut stream: impl Write, bytes: &[u8]) -> io::Result<()> {
     stream.write_all(bytes)?;
     stream.flush()
@@ -162,12 +161,12 @@ pub(crate) enum Palette {
 }
 
 impl Palette {
-    /// Colours on a terminal, unless `NO_COLOR` is set to anything or the terminal is dumb.
+    /// Colors on a terminal, unless `NO_COLOR` is set to anything or the terminal is dumb.
     pub(crate) fn choose(variable: &dyn Fn(&str) -> Option<OsString>) -> Palette {
         Palette::of(&io::stdout(), variable)
     }
 
-    /// The same for what goes to standard error.
+    /// Like `choose`, for standard error.
     pub(crate) fn for_stderr() -> Palette {
         Palette::of(&io::stderr(), &|name| std::env::var_os(name))
     }
@@ -213,7 +212,7 @@ impl Cell {
         Cell::new(text.unwrap_or_else(|| "-".to_owned()))
     }
 
-    /// The text may be anybody's: what would speak to the terminal is replaced.
+    /// The text may come from anyone: characters that would control the terminal are replaced.
     pub(crate) fn toned(text: impl Into<String>, tone: Tone) -> Cell {
         Cell {
             text: text.into().replace(speaks_to_terminal, "\u{fffd}"),
@@ -222,7 +221,7 @@ impl Cell {
     }
 }
 
-/// Rows with aligned columns, two spaces apart, and nothing behind the last word of a line.
+/// Rows with aligned columns, two spaces apart, without trailing spaces.
 pub(crate) fn table(palette: Palette, rows: &[Vec<Cell>]) -> String {
     let mut widths: Vec<usize> = Vec::new();
     for row in rows {
@@ -249,7 +248,7 @@ pub(crate) fn table(palette: Palette, rows: &[Vec<Cell>]) -> String {
     text
 }
 
-/// Rows below a heading, or the line that says that there are none. Without such a line the heading stands alone.
+/// Rows below a heading, or the given line if there are none. Without such a line, only the heading is shown.
 pub(crate) fn list(palette: Palette, heading: &[&str], rows: Vec<Vec<Cell>>, none: &str) -> String {
     if rows.is_empty() && !none.is_empty() {
         return format!("{none}\n");
@@ -262,7 +261,7 @@ pub(crate) fn list(palette: Palette, heading: &[&str], rows: Vec<Vec<Cell>>, non
     table(palette, &rows)
 }
 
-/// Names and values, one pair a line.
+/// Names and values, one pair per line.
 pub(crate) fn fields(palette: Palette, pairs: Vec<(&str, Cell)>) -> String {
     let rows: Vec<Vec<Cell>> = pairs
         .into_iter()

@@ -1,4 +1,4 @@
-//! Paths for the daemon, which works in another directory: absolute, without links, and there.
+//! Paths for the daemon, which runs in another directory: absolute, without links, and existing.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -50,7 +50,7 @@ pub(crate) fn current_directory() -> Result<PathBuf, Failure> {
         })
 }
 
-/// The same answer with paths that lead there from a directory: those of an answer are relative to its workspace.
+/// The same answer with its paths relative to `directory`: in an answer they are relative to the workspace.
 pub(crate) fn from(directory: &Path, answer: &Value) -> Value {
     let mut shown = answer.clone();
     if let Some(workspace) = answer.get("workspace").and_then(Value::as_str) {
@@ -78,7 +78,7 @@ fn rebase(value: &mut Value, workspace: &Path, directory: &Path) {
     }
 }
 
-/// The shorter way to a file: from here, or from the top.
+/// The shorter path to a file: relative or absolute.
 fn way(directory: &Path, file: &Path) -> String {
     let common = directory
         .components()

@@ -1,4 +1,4 @@
-//! What others wrote, made fit for a terminal.
+//! Makes text from others safe to print on a terminal.
 
 use std::ops::Deref;
 
@@ -10,7 +10,7 @@ use serde_json::{Error, Value};
 use crate::client::ClientError;
 use crate::output::speaks_to_terminal;
 
-/// An answer of the daemon: as it was sent, for programs, and as people can be shown it.
+/// An answer of the daemon: unchanged for programs, and printable for people.
 #[derive(Debug)]
 pub(crate) struct Answer<T> {
     pub(crate) sent: Value,
@@ -33,12 +33,12 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for Answer<T> {
     }
 }
 
-/// An answer whose texts can be printed: what speaks to a terminal, but for line ends and tabs, is replaced.
+/// An answer with printable texts: characters that would control a terminal are replaced, except newlines and tabs.
 pub(crate) fn printable<T: DeserializeOwned>(answer: &Value) -> Result<T, ClientError> {
     T::deserialize(Printable(answer)).map_err(|source| ClientError::NotUnderstood { source })
 }
 
-/// An answer as it is, for what is done with it: a path with a strange character in it is no other path.
+/// An unmodified answer, for further processing: replacing a strange character in a path would make it another path.
 pub(crate) fn as_it_is<T: DeserializeOwned>(answer: &Value) -> Result<T, ClientError> {
     T::deserialize(answer).map_err(|source| ClientError::NotUnderstood { source })
 }
@@ -47,7 +47,7 @@ pub(crate) fn one_line(text: &str) -> String {
     text.lines().map(str::trim).collect::<Vec<_>>().join(" ")
 }
 
-/// A text in one line that is not longer than so many characters.
+/// A text in one line of at most `limit` characters.
 pub(crate) fn cut(text: &str, limit: usize) -> String {
     let line = one_line(text);
     if line.chars().count() <= limit {
@@ -58,7 +58,7 @@ pub(crate) fn cut(text: &str, limit: usize) -> String {
     kept
 }
 
-/// The first so many characters of a text, and a sign if there are more.
+/// The first `limit` characters of a text, with a mark if there are more.
 pub(crate) fn shortened(text: &str, limit: usize) -> String {
     match text.char_indices().nth(limit) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -66,7 +66,7 @@ pub(crate) fn shortened(text: &str, limit: usize) -> String {
     }
 }
 
-/// Reads a value and scrubs its texts on the way.
+/// Deserializes a value and makes its texts printable on the way.
 #[derive(Clone, Copy)]
 struct Printable<'de>(&'de Value);
 
@@ -134,7 +134,7 @@ fn members_of<'de>(
 }
 
 fn scrubbed(text: &str) -> String {
-    // A carriage return is harmless only in front of a line end, where files have it.
+    // A carriage return is harmless only before a newline, as in CRLF files.
     let mut characters = text.chars().peekable();
     let mut kept = String::with_capacity(text.len());
     while let Some(character) = characters.next() {

@@ -1,4 +1,4 @@
-//! How far long work has come, for somebody who watches a terminal. Nobody else is told.
+//! The progress of long operations, for someone who watches a terminal. It is shown nowhere else.
 
 use std::io::{self, IsTerminal, Read};
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use crate::units::format_bytes;
 
 const REFRESH: Duration = Duration::from_millis(200);
 
-/// A line on the terminal that grows. Dropping it takes it away.
+/// A progress line on the terminal. Dropping it erases it.
 #[derive(Debug)]
 pub(crate) struct Progress {
     what: &'static str,
@@ -24,7 +24,7 @@ enum Audience {
 }
 
 impl Progress {
-    /// Work such as `exported`.
+    /// `what` is a word such as `exported`.
     pub(crate) fn new(what: &'static str) -> Progress {
         let audience = if io::stderr().is_terminal() {
             Audience::Terminal
@@ -39,7 +39,7 @@ impl Progress {
         }
     }
 
-    /// Says what is going on, for work that cannot be measured.
+    /// Shows what is going on, for work that can't be measured.
     pub(crate) fn begin(&mut self, text: &str) {
         if self.audience == Audience::Terminal {
             self.shown = Some(Instant::now());

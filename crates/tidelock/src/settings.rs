@@ -1,4 +1,4 @@
-//! The settings that this program decides before it hands the rest to the daemon, with where each comes from.
+//! The settings that this program resolves before it passes the rest to the daemon, with the source of each.
 
 use std::ffi::OsString;
 
@@ -125,7 +125,7 @@ pub(crate) fn of(options: &Options, around: &Surroundings<'_>) -> Vec<Setting> {
     ]
 }
 
-/// An address without what must not be seen: user, password and parameters, since a password can be one.
+/// An address without its secrets: user, password and parameters, since a parameter can be a password.
 fn database(options: &Options, around: &Surroundings<'_>) -> Value {
     match &options.database {
         Database::File => json!(options.home.log_database().display().to_string()),
@@ -136,7 +136,7 @@ fn database(options: &Options, around: &Surroundings<'_>) -> Value {
     }
 }
 
-/// The server and the database of an address, if it is clear where they begin. A password may have a `?` in it.
+/// The server and the database of an address, if it is clear where they begin. A password may contain a `?`.
 fn without_account(url: &str) -> Option<String> {
     let (scheme, rest) = url.split_once("://")?;
     let authority = rest.split('/').next().unwrap_or(rest);

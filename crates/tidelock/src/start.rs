@@ -1,15 +1,15 @@
-//! Gets work done by a daemon, whether one is there or has to be started first.
+//! Sends work to a daemon, starting one first if needed.
 //!
-//! 1. The request is simply sent. To look first and then send would decide on a state that may have moved: a daemon
-//!    can end in between.
-//! 2. Only a request that was certainly not carried out leads to a start, and is sent again afterwards: nobody was
-//!    there, or the daemon refused it because it was about to end. One whose fate is not known is sent again only
-//!    if doing it twice is the same as doing it once.
-//! 3. For a start, the start lock is taken and the look is repeated, so that of many clients one starts a daemon and
+//! 1. The request is simply sent. Checking first and sending later would rely on a state that may have changed: a
+//!    daemon can end in between.
+//! 2. Only a request that was certainly not carried out leads to a start, and is sent again afterwards: no daemon was
+//!    there, or the daemon refused it because it was about to end. A request whose outcome is unknown is sent again
+//!    only if doing it twice is the same as doing it once.
+//! 3. For a start, the start lock is taken and the check is repeated, so that of many clients one starts a daemon and
 //!    the others find it.
-//! 4. A daemon that is alive and does not take work is either about to serve or about to end. Both are waited for,
-//!    with a bound. A second daemon would be refused by the first one's lock.
-//! 5. The new daemon says through a pipe that it serves, or why it cannot.
+//! 4. A daemon that is alive but does not accept work is about to serve or about to end. We wait for either, with a
+//!    bound. The first daemon's lock would keep out a second one.
+//! 5. The new daemon reports through a pipe that it serves, or why it can't.
 //!
 //! Every wait has a deadline, and the start lock is held for no longer than their sum.
 
@@ -24,21 +24,21 @@ use crate::error::{ALREADY_RUNNING, Exit, Failure, UNREACHABLE, chain};
 use crate::launch;
 use crate::start_lock::{StartLock, StartLockError};
 
-/// How long a daemon that does not take work may go on like that. Its requests in flight have as much time.
+/// How long a daemon may be alive without accepting work. Its requests in flight have as much time.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(12);
-/// How long to wait for others who start a daemon: longer than one step of a start may take.
+/// How long to wait for other clients that start a daemon: longer than one step of a start may take.
 pub(crate) const START_LOCK_TIMEOUT: Duration = Duration::from_secs(90);
-/// How long to wait for the end of a daemon before asking again whether it serves by now.
+/// How long to wait for the end of a daemon before checking again whether it serves by now.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(20);
 
-/// How many things of a list are asked for at a time.
+/// How many items of a list to request at a time.
 const PAGE: usize = 100;
 
-/// The code of a daemon that finds its log in use.
+/// The error code of a daemon that finds its log in use.
 const LOG_TAKEN: &str = "log_taken";
 
-/// How often something is tried that others can spoil by being faster. The second time finds what they have done,
-/// unless they undo it at once; whoever meets this three times has another problem.
+/// How often to try something that another client can do first. The second attempt finds the result of the other
+/// client, unless that is undone at once; three failures in a row mean another problem.
 const ATTEMPTS: usize = 3;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,14 +49,14 @@ pub(crate) enum Started {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Repeat {
-    /// The same as to send it once.
+    /// Has the same effect as sending it once.
     Harmless,
-    /// Something else.
+    /// Has another effect.
     Harmful,
 }
 
 impl Client {
-    /// Has `work` done by a daemon, starting one if needed.
+    /// Runs `work` against a daemon, starting one if needed.
     pub(crate) fn ask<T>(
         &self,
         repeat: Repeat,
@@ -74,14 +74,14 @@ impl Client {
 #[derive(Debug)]
 pub(crate) struct Pages {
     pub(crate) things: Vec<Value>,
-    /// Where it goes on, if there is more.
+    /// Where the list continues, if there is more.
     pub(crate) next: Option<String>,
-    /// The last page without its things.
+    /// The last page without its items.
     pub(crate) rest: Value,
 }
 
 impl Client {
-    /// Reads a list from the newest thing on, at most so many or all. `path` has a query.
+    /// Reads a list from the newest item on, up to `most` items or all. `path` has a query.
     pub(crate) fn fetch_pages(&self, path: &str, name: &str, most: Option<usize>) -> Result<Pages, Failure> {
         let mut things: Vec<Value> = Vec::new();
         let mut next: Option<String> = None;
@@ -101,7 +101,7 @@ impl Client {
     }
 }
 
-/// The same as [`Client::ask`], and who started the daemon.
+/// Like [`Client::ask`], and also returns who started the daemon.
 pub(crate) fn with_daemon<T>(
     client: &Client,
     repeat: Repeat,
@@ -146,8 +146,8 @@ fn ensure_running(client: &Client) -> Result<Started, Failure> {
             Room::Occupied => return Ok(Started::Before),
             Room::Free => match launch::in_background(context) {
                 Ok(()) => return Ok(Started::Now),
-                // Somebody was faster: a daemon whose client was killed, and with it the lock on its start.
-                // Or its runtime directory was removed, and it is about to make it again.
+                // Another daemon came first: its client was killed, which released the start lock.
+                // Or its runtime directory was removed, and it is about to create it again.
                 Err(failure) if failure.code == ALREADY_RUNNING || failure.code == LOG_TAKEN => {}
                 Err(failure) => return Err(failure),
             },
@@ -163,7 +163,7 @@ enum Room {
     Occupied,
 }
 
-/// Waits until a daemon takes work or none is alive.
+/// Waits until a daemon accepts work or none is alive.
 fn wait_for_room(client: &Client) -> Result<Room, Failure> {
     let unclear = |error: std::io::Error| Failure::new(Exit::Unreachable, "daemon_unclear", chain(&error));
     let give_up_at = Instant::now() + SETTLE_TIMEOUT;
@@ -178,13 +178,13 @@ fn wait_for_room(client: &Client) -> Result<Room, Failure> {
         if left.is_zero() {
             return Err(does_not_answer(process.owner.pid));
         }
-        // Whether it has ended or not, the next look tells.
+        // Whether it has ended or not, the next check will show.
         let (Waited::Ended | Waited::StillThere) =
             process.wait(LOOK_AGAIN_AFTER.min(left)).map_err(unclear)?;
     }
 }
 
-/// A daemon is alive and takes no work.
+/// A daemon is alive but accepts no work.
 pub(crate) fn does_not_answer(pid: u32) -> Failure {
     Failure::new(
         Exit::Unreachable,

@@ -1,7 +1,7 @@
-//! The lock that makes many clients start one daemon.
+//! The lock that ensures that many clients start only one daemon.
 //!
-//! Whoever starts a daemon holds it from the last look until the daemon serves, so the next in line finds a
-//! daemon that answers. The kernel frees it when its holder dies. The daemon itself never inherits it.
+//! A client that starts a daemon holds it from the last check until the daemon serves, so the next client finds a
+//! daemon that answers. The kernel releases it when its holder dies. The daemon itself never inherits it.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -16,15 +16,15 @@ use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::{Errno, retry_on_intr};
 use thiserror::Error;
 
-/// The right to start a daemon. Dropping it gives the right back.
+/// The right to start a daemon. Dropping it releases the lock.
 #[derive(Debug)]
 pub(crate) struct StartLock {
-    /// The lock lives and ends with this descriptor, which is closed on exec.
+    /// The lock is bound to this descriptor, which is closed on exec.
     _file: File,
 }
 
 impl StartLock {
-    /// Takes the lock, and waits up to `limit` for whoever has it.
+    /// Takes the lock, and waits up to `limit` for its current holder.
     pub(crate) fn take(home: &Home, limit: Duration) -> Result<StartLock, StartLockError> {
         let path = home.start_lock();
         let unusable = |source| StartLockError::Unusable {
@@ -44,8 +44,9 @@ impl StartLock {
             Err(Errno::WOULDBLOCK) => {}
             Err(error) => return Err(unusable(error.into())),
         }
-        // The system has no `flock` with a deadline. If this thread is given up, it lets go of the lock as soon as
-        // it gets it, because then nobody receives the file.
+        // There is no `flock` with a deadline. If we give up on this thread, it releases the lock as soon as
+        // it gets
+        // it, because the file has no receiver by then.
         let (sender, receiver) = mpsc::sync_channel(1);
         thread::Builder::new()
             .name("start-lock".to_owned())
@@ -62,7 +63,7 @@ impl StartLock {
     }
 }
 
-/// Why a daemon may not be started from here.
+/// Why this process may not start a daemon.
 #[derive(Debug, Error)]
 pub(crate) enum StartLockError {
     #[error("the lock file `{path}` cannot be used", path = .path.display())]

@@ -1,13 +1,13 @@
-//! Durations and sizes as people write and read them.
+//! Parses and formats durations and sizes.
 
 use std::time::Duration;
 
 const UNITS: [(&str, u64); 4] = [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000)];
 
-/// Reads `500ms`, `30s`, `5m` or `1h`.
+/// Parses `500ms`, `30s`, `5m` or `1h`.
 ///
 /// # Errors
-/// A sentence for the user when the text is none of these.
+/// A sentence for the user if the text has none of these forms.
 pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
     let explanation =
         || format!("`{text}` is not a duration; write a whole number and ms, s, m or h, such as 30s");
@@ -36,10 +36,10 @@ const SIZES: [(&str, u64); 7] = [
     ("GiB", 1 << 30),
 ];
 
-/// Reads `512`, `64K`, `64KiB`, `16M` or `2G`; K is 1024 bytes.
+/// Parses `512`, `64K`, `64KiB`, `16M` or `2G`; K is 1024 bytes.
 ///
 /// # Errors
-/// A sentence for the user when the text is none of these.
+/// A sentence for the user if the text has none of these forms.
 pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
     let explanation = || format!("`{text}` is not a size; write a whole number and K, M or G, such as 16M");
     let digits = text
@@ -54,7 +54,7 @@ pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
     count.checked_mul(factor).ok_or_else(explanation)
 }
 
-/// Writes a duration with at most two units: `350 ms`, `12 s`, `3 min 20 s`, `2 h 5 min`, `4 d 3 h`.
+/// Formats a duration with at most two units: `350 ms`, `12 s`, `3 min 20 s`, `2 h 5 min`, `4 d 3 h`.
 pub(crate) fn format_duration(duration: Duration) -> String {
     let seconds = duration.as_secs();
     let two = |large: u64, large_unit: &str, small: u64, small_unit: &str| match small {
@@ -70,13 +70,13 @@ pub(crate) fn format_duration(duration: Duration) -> String {
     }
 }
 
-/// Writes a number of things: `0 calls`, `1 call`, `2 calls`.
+/// Formats a count: `0 calls`, `1 call`, `2 calls`.
 pub(crate) fn format_count(count: u64, thing: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {thing}{plural}")
 }
 
-/// Writes a size with one decimal: `512 B`, `1.5 KiB`, `12.0 MiB`.
+/// Formats a size with one decimal: `512 B`, `1.5 KiB`, `12.0 MiB`.
 pub(crate) fn format_bytes(bytes: u64) -> String {
     const KIB: u64 = 1 << 10;
     const MIB: u64 = 1 << 20;

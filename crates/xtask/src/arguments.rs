@@ -29,13 +29,12 @@ pub(crate) enum Command {
     Test(Selection),
     Tidy,
     Docs,
-    /// The tables whose names contain this; all of them if nothing is named.
+    /// The tables whose names contain this; all of them without a name.
     Bench(Option<String>),
     Coverage,
     Audit,
 }
 
-/// Which steps of `test` are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Selection {
     All,

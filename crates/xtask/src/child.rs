@@ -7,7 +7,7 @@ use std::thread;
 
 use anyhow::{Context as _, Result, bail};
 
-/// How many lines may be read ahead of the counter. A full queue only slows the reader down.
+/// How many lines may be read ahead of the counter. A full queue only slows down the reader.
 const LINES_AHEAD: usize = 1024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// Runs a command for its answer alone: the first line of its output, if it succeeded.
+/// Runs a command only for its answer: the first line of its output, if it succeeded.
 pub(crate) fn probe(line: &[&str]) -> Option<String> {
     let (program, arguments) = line.split_first()?;
     let output = Command::new(program)
@@ -43,7 +43,7 @@ pub(crate) fn probe(line: &[&str]) -> Option<String> {
     Some(text.lines().next().unwrap_or_default().trim().to_owned())
 }
 
-/// Runs a command, shows its output as it comes, and hands every line (of both streams) to `read`.
+/// Runs a command, shows its output as it arrives, and passes every line (of both streams) to `read`.
 pub(crate) fn run_reading(command: &mut Command, mut read: impl FnMut(&str)) -> Result<Ended> {
     println!("$ {}", shown(command));
     let mut child = command
@@ -58,7 +58,7 @@ pub(crate) fn run_reading(command: &mut Command, mut read: impl FnMut(&str)) -> 
         let to_counter = lines.clone();
         scope.spawn(move || echo(stdout, io::stdout(), &to_counter));
         scope.spawn(move || echo(stderr, io::stderr(), &lines));
-        // The loop ends when both streams have ended, that is when both senders are gone.
+        // The loop ends when both streams have ended, which drops both senders.
         for line in received {
             read(&line);
         }
@@ -71,7 +71,7 @@ pub(crate) fn run_reading(command: &mut Command, mut read: impl FnMut(&str)) -> 
     })
 }
 
-/// Copies a stream line by line. Output that is not UTF-8 is shown as it is and read as well as possible.
+/// Copies a stream line by line. Output that is not UTF-8 is shown unchanged and parsed as well as possible.
 fn echo(from: impl io::Read, mut to: impl Write, lines: &mpsc::SyncSender<String>) {
     let mut from = BufReader::new(from);
     let mut line = Vec::new();
@@ -88,12 +88,12 @@ fn echo(from: impl io::Read, mut to: impl Write, lines: &mpsc::SyncSender<String
     }
 }
 
-/// The command as one would type it, with the variables that we set in front.
+/// The command as the user would type it, preceded by the variables that we set.
 fn shown(command: &Command) -> String {
     let mut words: Vec<String> = command
         .get_envs()
         .filter_map(|(name, value)| Some((name, value?)))
-        // These two say where we read and how it is coloured, which helps nobody who repeats the command.
+        // These two only say where we read and how it is colored, which doesn't help to repeat the command.
         .filter(|(name, _)| *name != "TIDELOCK_SKIP_REPORT" && *name != "CARGO_TERM_COLOR")
         .map(|(name, value)| format!("{}={:?}", name.to_string_lossy(), value.to_string_lossy()))
         .collect();

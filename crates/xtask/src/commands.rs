@@ -1,4 +1,5 @@
-//! Commands beside `test` and `tidy`: generated pages, benchmarks, coverage of the kernel, and the audit of dependencies.
+//! Commands other than `test` and `tidy`: generated pages, benchmarks, coverage of the kernel, and the dependency
+//! audit.
 
 use std::process::Command;
 
@@ -8,10 +9,10 @@ use crate::child;
 use crate::test::postgres;
 use crate::workspace::{Workspace, cargo};
 
-/// The tests that compare a page with the code write it instead when this is set.
+/// If this is set, the tests that compare a page with the code write it instead.
 const UPDATE: &str = "UPDATE_SNAPSHOTS";
 
-/// Writes the pages that are made from the code. `cargo xtask test` fails when they are stale.
+/// Writes the pages that are generated from the code. `cargo xtask test` fails if they are stale.
 pub(crate) fn docs(workspace: &Workspace) -> Result<()> {
     for arguments in [
         &["test", "-p", "daemon", "--lib", "committed_description"][..],
@@ -35,7 +36,7 @@ pub(crate) fn docs(workspace: &Workspace) -> Result<()> {
     Ok(())
 }
 
-/// The share of the kernel's lines, in per cent, that its tests must reach.
+/// The percentage of the kernel's lines that its tests must reach.
 const COVERAGE_BAR_PERCENT: u32 = 97;
 
 pub(crate) fn coverage(workspace: &Workspace) -> Result<()> {
@@ -48,14 +49,14 @@ pub(crate) fn coverage(workspace: &Workspace) -> Result<()> {
             .args(["tarpaulin", "-p", "kernel", "--engine", "llvm", "--out", "Stdout"])
             .args(["--include-files", "crates/kernel/src/*"])
             .args(["--fail-under", &COVERAGE_BAR_PERCENT.to_string()])
-            // Instrumented artefacts live apart, so that the ordinary ones stay fresh.
+            // Instrumented artifacts are kept apart, so that the ordinary ones stay fresh.
             .arg("--target-dir")
             .arg(workspace.target_directory.join("coverage")),
     )
 }
 
-/// Looks for published advisories. It is not part of `test`, since the database has to be fetched and an
-/// advisory of tonight must not fail a change of yesterday.
+/// Looks for published advisories. It is not part of `test`, since the database has to be fetched, and a new advisory
+/// must not fail an older change.
 pub(crate) fn audit(workspace: &Workspace) -> Result<()> {
     child::run(
         cargo()
@@ -66,7 +67,8 @@ pub(crate) fn audit(workspace: &Workspace) -> Result<()> {
 
 const PROFILE: &str = "dist";
 
-/// Builds the benchmark and the product as they are shipped, and measures; the benchmark itself writes and prints the report. Some tables alone are only printed.
+/// Builds the benchmark and the product as shipped, and measures; the benchmark itself writes and prints the report.
+/// A selection of tables is only printed.
 pub(crate) fn bench(workspace: &Workspace, only: Option<&str>) -> Result<()> {
     child::run(cargo().current_dir(&workspace.root).args([
         "build",
@@ -76,7 +78,7 @@ pub(crate) fn bench(workspace: &Workspace, only: Option<&str>) -> Result<()> {
         "bench",
         "-p",
         "tidelock",
-        // The server that echoes, for whatever is measured through the daemon.
+        // The echo server, for everything that is measured through the daemon.
         "-p",
         "lsp",
         "--bins",

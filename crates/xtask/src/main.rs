@@ -1,8 +1,8 @@
 //! The project's own commands, run as `cargo xtask COMMAND`.
 //!
-//! `test` is the one command that a newcomer and the build machine both run; the others are its parts or
-//! its companions. Nothing here is shipped. The crate has two small dependencies on purpose, since it is
-//! compiled before every run.
+//! `test` is the one command that newcomers and the build machine both run; the others are parts of it or companions.
+//! Nothing here is shipped. The crate deliberately has only two small dependencies, since it is compiled before every
+//! run.
 
 mod arguments;
 mod child;

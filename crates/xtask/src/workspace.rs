@@ -1,4 +1,4 @@
-//! The workspace as cargo sees it: packages, their dependencies and targets, and the files beside them.
+//! The workspace as cargo sees it: packages, their dependencies and targets, and other files.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,12 +17,12 @@ pub(crate) struct Workspace {
 pub(crate) struct Package {
     pub(crate) name: String,
     pub(crate) directory: PathBuf,
-    /// What the crate itself is built from; development and build dependencies are not in the list.
+    /// The normal dependencies, without development and build dependencies.
     pub(crate) dependencies: Vec<Dependency>,
     pub(crate) targets: Vec<Target>,
 }
 
-/// A normal dependency, by the name of the package that it asks for.
+/// A normal dependency, by the name of the requested package.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Dependency {
     pub(crate) name: String,
@@ -50,7 +50,7 @@ pub(crate) enum TargetKind {
 }
 
 impl Workspace {
-    /// Asks cargo. This takes some tens of milliseconds, since dependencies are not resolved.
+    /// Asks cargo. This takes tens of milliseconds, since dependencies are not resolved.
     pub(crate) fn load() -> Result<Self> {
         let output = cargo()
             .args(["metadata", "--no-deps", "--format-version", "1"])
@@ -83,7 +83,7 @@ impl Workspace {
     }
 }
 
-/// The cargo that runs us, so that a chosen toolchain stays chosen.
+/// The cargo that runs us, so that the selected toolchain is kept.
 pub(crate) fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }

@@ -1,4 +1,4 @@
-//! A daemon of our own, a tree to ask about, and what is asked.
+//! A daemon of our own, a tree to ask about, and the questions.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,11 +12,11 @@ use crate::http::HttpClient;
 use crate::own_daemon::Daemon;
 use crate::programs::{find_peer, finish, peers_directory};
 
-/// The index of the largest tree is made within this time.
+/// How long indexing the largest tree may take.
 const INDEXED_WITHIN: Duration = Duration::from_secs(600);
-/// How long a name is at least so that few files have it.
+/// The minimum length of a name, so that few files contain it.
 const LONG_NAME: usize = 14;
-/// What is larger is no source.
+/// Larger files are not source code.
 const LARGEST_BYTES: u64 = 1024 * 1024;
 
 pub(super) struct ContextDaemon {
@@ -48,7 +48,7 @@ impl ContextDaemon {
         Ok((began.elapsed(), answer))
     }
 
-    /// Waits until the index of a tree is made and has seen the whole tree, and gives back what there is to know of it.
+    /// Waits until the index covers the whole tree, and returns its details.
     pub(super) fn indexed(&self, root: &Path) -> Result<Value> {
         let began = Instant::now();
         loop {
@@ -57,7 +57,7 @@ impl ContextDaemon {
             let index = indexes
                 .iter()
                 .find(|index| index["root"].as_str() == root.to_str());
-            // It is opened by a question, before the answer comes.
+            // A question opens it before the answer arrives.
             ensure!(index.is_some(), "there is no index of {}: {list}", root.display());
             match index.and_then(|index| index["state"].as_str()) {
                 Some("ready") => return Ok(index.cloned().unwrap_or_default()),
@@ -88,7 +88,7 @@ pub(super) fn sources() -> Result<PathBuf> {
         .with_context(|| format!("there is nothing in {}", unpacked.display()))?
         .map(|entry| Ok(entry?.path()))
         .collect::<Result<_>>()?;
-    // Usually there is one; the one with the most crates is the most work.
+    // Usually there is only one; the one with the most crates is the most work.
     roots.sort_by_key(|root| fs::read_dir(root).map_or(0, Iterator::count));
     let root = roots.pop().context("cargo has unpacked nothing")?;
     Ok(root.canonicalize()?)
@@ -112,7 +112,7 @@ pub(super) fn files(root: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Long names from the sources of a tree, evenly spread, always the same ones.
+/// Long names from the sources of a tree, evenly spread and always the same.
 pub(super) fn names(files: &[PathBuf], count: usize) -> Vec<String> {
     let sources: Vec<&PathBuf> = files
         .iter()
@@ -135,12 +135,12 @@ pub(super) fn names(files: &[PathBuf], count: usize) -> Vec<String> {
     }
     names.sort();
     names.dedup();
-    // Names that begin alike are of the same crates: take them from everywhere.
+    // Names with the same beginning come from the same crates, so spread the selection.
     let step = (names.len() / count.max(1)).max(1);
     names.into_iter().step_by(step).take(count).collect()
 }
 
-/// The program to compare with, built if it is not there.
+/// The program to compare with, built if missing.
 pub(super) fn ripgrep(tidelock: &Path) -> Result<PathBuf> {
     if let Some(found) = find_peer("rg") {
         return Ok(found);
@@ -159,7 +159,7 @@ pub(super) fn ripgrep(tidelock: &Path) -> Result<PathBuf> {
     Ok(program)
 }
 
-/// How long a search of the whole tree takes that prints the lines which hold a text, and what it says.
+/// Searches the whole tree and prints the matching lines. Returns the time it took and the output.
 pub(super) fn search(ripgrep: &Path, root: &Path, needle: &str) -> Result<(Duration, String)> {
     let began = Instant::now();
     let output = Command::new(ripgrep)

@@ -1,5 +1,6 @@
-//! What people and agents do without us: they search for the words of the question with `rg`, and read what it prints until
-//! they have enough. Once in its own order, by path, and once with the files first that hold most of the words.
+//! What people and agents do without us: they search for the words of the question with `rg`, and read its output
+//! until they have enough. Once in its own order, by path, and once starting with the files that contain most of the
+//! words.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -10,11 +11,11 @@ use context::Tokenizer;
 
 /// Lines before and after a match.
 const AROUND: &str = "2";
-/// A shorter word is in every line.
+/// A shorter word is on every line.
 const SHORTEST_WORD: usize = 3;
-/// So many files hold more than any budget has room for.
+/// More files than any budget has room for.
 const MOST_FILES: usize = 50;
-/// Words that nobody would search for.
+/// Words that no one would search for.
 const STOP_WORDS: &[&str] = &[
     "about", "after", "all", "also", "and", "any", "are", "because", "been", "before", "being", "both",
     "but", "can", "could", "did", "does", "doing", "each", "for", "from", "had", "has", "have", "her",
@@ -25,7 +26,7 @@ const STOP_WORDS: &[&str] = &[
     "who", "whom", "why", "will", "with", "would", "you", "your",
 ];
 
-/// In which order the files are read.
+/// The order in which the files are read.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Order {
     Path,
@@ -59,7 +60,7 @@ pub(super) fn files(
     ];
     arguments.extend(match order {
         Order::Path => ["--sort", "path"],
-        // Files that are named one by one are searched in this order.
+        // `rg` searches files in the order they are given.
         Order::Words => ["--threads", "1"],
     });
     let printed = search(ripgrep, root, &arguments, words.iter(), &paths)?;
@@ -74,7 +75,7 @@ fn words_of(query: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// The files that hold most of the words, and in the order of their paths if they hold as many.
+/// The files that contain most of the words, by path if they contain equally many.
 fn best(ripgrep: &Path, root: &Path, words: &BTreeSet<String>) -> Result<Vec<PathBuf>> {
     let mut held: BTreeMap<String, usize> = BTreeMap::new();
     for word in words {
@@ -95,7 +96,7 @@ fn best(ripgrep: &Path, root: &Path, words: &BTreeSet<String>) -> Result<Vec<Pat
     Ok(ranked.into_iter().map(|(file, _)| file.into()).collect())
 }
 
-/// What `rg` prints about some words.
+/// What `rg` prints for some words.
 fn search<'words>(
     ripgrep: &Path,
     root: &Path,
@@ -116,7 +117,7 @@ fn search<'words>(
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// The files of which something is printed before the budget is used up.
+/// The files that are at least partly printed before the budget is used up.
 fn packed(printed: &str, (budget_tokens, tokenizer): (usize, &Tokenizer)) -> BTreeSet<String> {
     let mut shown = BTreeSet::new();
     let mut left = budget_tokens;

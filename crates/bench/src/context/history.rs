@@ -1,4 +1,4 @@
-//! Questions whose answers are known, from the history of this repository: what a commit says, and what it touched.
+//! Questions with known answers, from the history of this repository: a commit's message, and the files it touched.
 
 use std::fs;
 use std::path::Path;
@@ -8,21 +8,21 @@ use anyhow::{Context as _, Result, ensure};
 
 use super::tasks::Task;
 
-/// A commit that touches more is about everything.
+/// A commit that touches more files is about everything.
 const MOST_FILES: usize = 8;
-/// So far back it is looked.
+/// How many commits to go back.
 const COMMITS: &str = "400";
 
-/// A commit as a task, and the tree that it was made on.
+/// A commit as a task, and the tree it was based on.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Commit {
-    /// What the commit says, and the files that it changed.
+    /// The commit's message, and the files that it changed.
     pub(super) task: Task,
     /// The commit before it.
     pub(super) parent: String,
 }
 
-/// The newest commits that changed a few files; none if this is no checkout.
+/// The newest commits that changed a few files; empty if this is not a checkout.
 pub(super) fn commits(most: usize) -> Vec<Commit> {
     let arguments = [
         "log",

@@ -1,12 +1,13 @@
-//! Context, through the real daemon: how fast a tree is searched, how fast a whole answer is, and whether what is asked for is
-//! in it.
+//! Context, through the real daemon: how fast a tree is searched, how fast a whole answer is, and whether the answer
+//! contains what was asked for.
 //!
-//! The tree is what cargo has unpacked of the crates that this workspace is built from: tens of thousands of files that
-//! people wrote, and every machine that can build this has them.
+//! The tree consists of the crates that cargo has unpacked to build this workspace: tens of thousands of files
+//! written by people, present on every machine that can build this.
 //!
 //! - `search.rs`, `pipeline.rs`: how fast. `daemon.rs`: the daemon that is asked.
-//! - `quality.rs`: whether it is found. `tasks.rs`: questions whose answers are known, made from public crates. `history.rs`:
-//!   the same from the commits of this repository. `floor.rs`: what a search in the order of the paths would have shown.
+//! - `quality.rs`: whether the answer is found. `tasks.rs`: questions with known answers, made from public crates.
+//!   `history.rs`: the same from the commits of this repository. `floor.rs`: what a search in path order would have
+//!   shown.
 
 mod context_daemon;
 mod floor;

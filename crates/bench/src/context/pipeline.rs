@@ -1,4 +1,4 @@
-//! How fast a whole answer is on 50,000 files, alone and with others, and after a file has changed.
+//! How fast a whole answer is on 50,000 files, alone and under load, and after a file has changed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,12 +17,12 @@ use crate::turns::scratch;
 const FILES: usize = 50_000;
 const QUESTIONS: usize = 40;
 const TIMES: usize = 5;
-/// How many ask at once, and how often each of them.
+/// How many callers ask at once, and how often each of them asks.
 const CALLERS: usize = 16;
 const EACH: usize = 10;
 const CHANGES: usize = 50;
 const BAR_MS: f64 = 150.0;
-/// What is set if nobody says how long an answer may take.
+/// The default deadline of an answer.
 const DEADLINE_MS: f64 = 3000.0;
 const BAR_UPDATE_MS: f64 = 20.0;
 
@@ -58,7 +58,7 @@ fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
     after_a_change(table, &daemon, &root)
 }
 
-/// Makes the tree a repository of its own, with a history: otherwise the one that this program lies in would be asked about.
+/// Makes the tree a repository with a history: otherwise the one that contains this program would be asked about.
 fn commit(root: &Path) -> Result<()> {
     let author = ["-c", "user.name=bench", "-c", "user.email=bench@localhost"];
     for arguments in [
@@ -74,7 +74,7 @@ fn commit(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Copies files, and begins again until there are enough.
+/// Copies files, and starts over until there are enough.
 fn copy(from: &[PathBuf], sources: &Path, root: &Path) -> Result<Vec<PathBuf>> {
     let mut copied = Vec::with_capacity(FILES);
     'rounds: for round in 0.. {
@@ -92,7 +92,7 @@ fn copy(from: &[PathBuf], sources: &Path, root: &Path) -> Result<Vec<PathBuf>> {
     Ok(copied)
 }
 
-/// One caller; gives back how many answers there were in a second.
+/// One caller; returns the number of answers per second.
 fn alone(table: &mut Table, daemon: &ContextDaemon, questions: &[Value]) -> Result<f64> {
     let mut samples = Vec::new();
     let mut counted = Duration::ZERO;

@@ -1,4 +1,4 @@
-//! Whether the file that a question is about is among what is found, at two budgets.
+//! Whether the results include the file that a question is about, at two budgets.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,7 +16,7 @@ use super::tasks::{Kind, Task, tasks_of};
 use super::{floor, history};
 use crate::report::{BarVerdict, Table};
 
-/// Public crates of middle size that the product is built with, so that they lie on every machine that builds it.
+/// Public crates of medium size that the product depends on, so every machine that builds it has them.
 const CRATES: &[&str] = &[
     "aho-corasick",
     "axum",
@@ -33,10 +33,10 @@ const CRATES: &[&str] = &[
 ];
 /// Tasks of each kind from each crate.
 const TASKS_OF_CRATE: usize = 10;
-/// Tasks from the history. Each has a tree of its own.
+/// Tasks from the history. Each has its own tree.
 const COMMITS: usize = 30;
 const BUDGETS: [usize; 2] = [2000, 8000];
-/// Set to any value, every file that was not found is named on standard error.
+/// If set to any value, every missed file is named on standard error.
 const SHOW_VARIABLE: &str = "TIDELOCK_BENCH_SHOW_MISSED";
 
 struct Tree {
@@ -44,7 +44,7 @@ struct Tree {
     tasks: Vec<(usize, Task)>,
 }
 
-/// How much was found of the tasks of one row, for each budget: by us, and by those who search and read.
+/// How much was found for the tasks of one row, for each budget: by us, and by the floors.
 #[derive(Clone, Copy, Debug, Default)]
 struct FoundFiles {
     tasks: usize,
@@ -52,7 +52,7 @@ struct FoundFiles {
     floors: [[f64; BUDGETS.len()]; FLOORS.len()],
 }
 
-/// Those who search for the words of the question, and read what they find.
+/// The floors: search for the words of the question, and read the results.
 const FLOORS: [Order; 2] = [Order::Path, Order::Words];
 
 const ROWS: [&str; 3] = [
@@ -122,10 +122,10 @@ fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The trees that are asked about, copied, so that nothing else is beside them.
+/// Copies of the trees to ask about, with nothing else next to them.
 fn trees(directory: &TempDir) -> Result<Vec<Tree>> {
     let mut trees = Vec::new();
-    // The daemon names trees by where they really are.
+    // The daemon refers to trees by their canonical paths.
     let directory = directory.path().canonicalize()?;
     for (name, from) in crates()? {
         let root = directory.join(&name);
@@ -197,7 +197,7 @@ impl Asked {
         Ok(self.daemon.ask(&question)?.1)
     }
 
-    /// Waits until a tree is indexed. The first question makes that begin.
+    /// Waits until a tree is indexed. The first question starts that.
     fn index(&self, root: &Path) -> Result<()> {
         self.ask(root, "anything", 100)?;
         self.daemon.indexed(root)?;

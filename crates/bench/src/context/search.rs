@@ -13,14 +13,14 @@ use crate::memory::number;
 use crate::report::{Bar, BarVerdict, Table};
 use crate::statistics::{nanoseconds, short};
 
-/// How many different texts are searched for, and how often each.
+/// How many different texts to search for, and how often each.
 const NEEDLES: usize = 20;
 const TIMES: usize = 5;
-/// How often the tree is searched without an index.
+/// How often to search the tree without an index.
 const UNINDEXED: usize = 7;
 const BAR_WARM_MS: f64 = 20.0;
 const BAR_UNINDEXED: f64 = 1.3;
-/// What a daemon that does the same has: the size of its index in parts of the source, and its memory, which is 250 MB.
+/// The figures of a comparable daemon: the size of its index relative to the source, and its memory, which is 250 MB.
 const BAR_SIZE: f64 = 0.7;
 const BAR_MIB: f64 = 238.0;
 
@@ -42,7 +42,7 @@ fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
     ensure!(!needles.is_empty(), "there are no names to search for");
     let ripgrep = ripgrep(tidelock)?;
     let daemon = ContextDaemon::start(tidelock)?;
-    // Once for the page cache, which both sides use.
+    // Warm up the page cache, which both sides use.
     search(&ripgrep, &root, &needles[0])?;
     unindexed(table, &daemon, &ripgrep, &root, &needles)?;
     index(table, &daemon, &root, &needles[0])?;
@@ -61,7 +61,7 @@ fn unindexed(
         let needle = &needles[place % needles.len()];
         daemon.forget(root)?;
         let mut question = keyword(root, needle);
-        // All of the tree is read, however long that takes.
+        // Read the whole tree, however long that takes.
         question["deadline_ms"] = 60_000.into();
         let (took, answer) = daemon.ask(&question)?;
         ensure!(
@@ -178,11 +178,11 @@ fn warm(
     Ok(())
 }
 
-/// The most files that one answer surely has room for.
+/// The most files that are certain to fit into one answer.
 const FEW_FILES: usize = 10;
 
-/// Everything that is shown holds the name, however it is written (`parse_config`, `ParseConfig`), in its text or in its path.
-/// And everything that `rg` finds is shown, unless something was left out.
+/// Everything that is shown contains the name in any spelling (`parse_config`, `ParseConfig`), in its text or in its
+/// path. And everything that `rg` finds is shown, unless something was left out.
 fn agree(root: &Path, needle: &str, answer: &Value, lines: &str) -> Result<()> {
     let prefix = format!("{}/", root.display());
     let expected: BTreeSet<&str> = lines

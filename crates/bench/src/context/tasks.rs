@@ -1,6 +1,7 @@
-//! Questions whose answers are known, made from the sources of a crate.
+//! Questions with known answers, made from the sources of a crate.
 //!
-//! Nothing is chosen by hand: what is defined once and has a comment is a task, and of these some are taken by a hash.
+//! Nothing is picked by hand: every item that is defined once and has a comment is a task, and a hash selects some of
+//! them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,17 +9,17 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
-/// A comment with fewer words than this says too little to find something by.
+/// A comment with fewer words says too little to search by.
 const FEWEST_WORDS: usize = 5;
-/// What stands before the name of something public.
+/// The keywords before the name of a public item.
 const DEFINERS: &[&str] = &["fn", "struct", "enum", "trait"];
-/// What may stand between `pub` and that.
+/// What may come between `pub` and those.
 const QUALIFIERS: &[&str] = &["async", "const", "unsafe"];
 
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Task {
     pub(crate) query: String,
-    /// Where the answer is, from the root of the tree.
+    /// Where the answer is, relative to the root of the tree.
     pub(crate) files: Vec<String>,
 }
 
@@ -58,7 +59,7 @@ pub(crate) fn tasks_of(root: &Path, kind: Kind, most: usize) -> Result<Vec<Task>
     Ok(tasks.into_iter().map(|(_, task)| task).collect())
 }
 
-/// What is asked about a definition, if it says enough.
+/// The question about a definition, if its comment says enough.
 fn query_of(defined: &Defined, kind: Kind, chance: u64) -> Option<String> {
     let words = words_of(&defined.name);
     match kind {
@@ -66,7 +67,7 @@ fn query_of(defined: &Defined, kind: Kind, chance: u64) -> Option<String> {
             let query = without_name(&defined.sentence, &defined.name);
             (query.split_whitespace().count() >= FEWEST_WORDS).then_some(query)
         }
-        // A name of one word is a word like others.
+        // A name of one word is an ordinary word.
         Kind::Name if words.len() < 2 => None,
         Kind::Name if chance.is_multiple_of(2) => Some(words.join(" ")),
         Kind::Name => Some(defined.name.clone()),
@@ -99,7 +100,7 @@ fn defined_in(file: &str, text: &str) -> Vec<Defined> {
         if let Some(said) = line.strip_prefix("///") {
             comment.push(said.trim());
         } else if line.starts_with("#[") && !comment.is_empty() {
-            // An attribute between the comment and what it is about.
+            // An attribute between the comment and its item.
         } else {
             if let Some(name) = public_name(line)
                 && !comment.is_empty()
@@ -136,7 +137,7 @@ fn first_sentence(comment: &[&str]) -> String {
     text[..end].to_owned()
 }
 
-/// A sentence without a name, wherever it stands.
+/// A sentence with all occurrences of a name removed.
 fn without_name(sentence: &str, name: &str) -> String {
     let (sentence, name) = (sentence.replace(['`', '[', ']'], " "), name.to_lowercase());
     let is_other = |word: &&str| !word.to_lowercase().contains(&name);

@@ -21,7 +21,7 @@ const ROUNDS: Rounds = Rounds {
     counted: 11,
     warm_up: 1,
 };
-/// How many commits the peer that batches puts into a transaction.
+/// How many commits the batching peer puts into a transaction.
 const BATCH: u64 = 100;
 
 pub(crate) fn measure() -> Result<Table> {
@@ -107,7 +107,7 @@ impl Work<'_> {
         Ok(writers)
     }
 
-    /// The time of one commit, provided that all of them are in the file.
+    /// The time per commit, provided that all of them are in the file.
     fn per_commit(&self, directory: &Path, nanoseconds_in_all: f64) -> Result<[f64; 1]> {
         let events = plain_sqlite::count_events(directory)?;
         ensure!(
@@ -129,7 +129,7 @@ mod tests {
 
     use super::*;
 
-    /// All rows of a file, but for the times and for which commit got which version.
+    /// All rows of a file, except for the times and the assignment of versions to commits.
     fn rows(directory: &Path) -> Vec<String> {
         let connection = rusqlite::Connection::open(files::path_in(directory)).unwrap();
         let queries = [

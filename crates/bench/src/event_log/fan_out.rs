@@ -31,7 +31,7 @@ const ROUNDS: Rounds = Rounds {
     counted: 11,
     warm_up: 1,
 };
-/// How far a receiver of the peer may be behind: all events of a turn, so that it never loses one.
+/// How far a receiver of the peer may lag: all events of a turn, so that it never loses one.
 const CHANNEL_EVENTS: usize = 8192;
 
 #[derive(Clone, Copy, Debug)]
@@ -131,7 +131,7 @@ impl Load {
     }
 }
 
-/// Commits and then sends, which is how one would do it without the log's own tails.
+/// Commits and then sends, as one would do without the log's own tails.
 struct Publisher {
     sender: broadcast::Sender<Arc<Event>>,
     event: Event,
@@ -164,7 +164,7 @@ impl Publisher {
     }
 }
 
-/// Something that yields one event after the other.
+/// Yields one event after another.
 trait Source: Send + 'static {
     fn next(&mut self) -> impl Future<Output = Result<Arc<Event>>> + Send;
 }
@@ -184,7 +184,7 @@ impl Source for broadcast::Receiver<Arc<Event>> {
     }
 }
 
-/// The tasks that read. Each has to see every event, in order.
+/// The reading tasks. Each has to see every event, in order.
 struct Readers {
     load: Load,
     tasks: JoinSet<Result<()>>,

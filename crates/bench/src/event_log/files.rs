@@ -21,12 +21,12 @@ pub(super) fn open(directory: &Path) -> Result<Log> {
     Log::open_sqlite(&options, SystemClock::shared()).context("cannot open a log")
 }
 
-/// Closes a log, which waits until all of it is on disk: what it does then is not to be done in somebody else's turn.
+/// Closes a log and waits until all of it is on disk, so that this work does not fall into another contender's turn.
 pub(super) fn close(log: Log, directory: &Path) -> Result<()> {
     drop(log);
     let mut wal = path_in(directory).into_os_string();
     wal.push("-wal");
-    // Whoever closes the file last takes the write-ahead log away.
+    // The last one to close the file removes the write-ahead log.
     ensure!(!fs::exists(&wal)?, "somebody still has the log open");
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! From a durable commit to a tail that has the event, beside the least that a disk can ask for.
+//! From a durable commit to a tail that has the event, next to the minimum that a disk requires.
 
 use std::{
     fs::File,
@@ -23,7 +23,7 @@ use crate::{
 };
 
 const COMMITS: usize = 500;
-/// The first commits and writes of a turn, which are not counted.
+/// The first commits and writes of a turn, which don't count.
 const WARM_UP: usize = 20;
 const ROUNDS: Rounds = Rounds {
     counted: 21,
@@ -69,7 +69,7 @@ fn commit_to_tail(runtime: &Runtime, directory: &Path, commits: usize) -> Result
     let mut tail = log.tail(&stream, Sequence::START, &token.scope());
     let mut writer = Writer::new(stream, EVENT_BYTES);
     let latencies = runtime.block_on(async {
-        // One place is enough: nothing is committed before the last event was seen.
+        // A capacity of one is enough: nothing is committed before the last event was seen.
         let (seen, mut arrivals) = mpsc::channel(1);
         let mut followers = JoinSet::new();
         followers.spawn(async move {

@@ -1,6 +1,6 @@
 //! The durable log: commits, tails, reading, opening, fan-out.
 //!
-//! Every table makes its own logs, in directories that are gone afterwards. Peers that write rows use the SQLite
+//! Every table creates its own logs, in directories that are removed afterwards. Peers that write rows use the SQLite
 //! library, the schema and the settings of the log itself.
 
 pub(crate) mod commits;

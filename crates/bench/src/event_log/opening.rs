@@ -19,9 +19,9 @@ use crate::{
 };
 
 const GIB: u64 = 1 << 30;
-/// What has to be free: the log, as much again for what is written ahead, and some air.
+/// The free space needed: the log, as much again for the write-ahead log, and some slack.
 const ROOM_BYTES: u64 = 3 * GIB;
-/// Each has a body of the largest size that there is.
+/// Each has a body of the maximum size.
 const LARGE_EVENTS: usize = GIB as usize / BODY_LIMIT_BYTES;
 const EVENTS_PER_COMMIT: usize = 16;
 const BAR_SECONDS: f64 = 1.0;
@@ -30,14 +30,14 @@ const ROUNDS: Rounds = Rounds {
     warm_up: 1,
 };
 
-/// What the kernel still has of the file in memory.
+/// How much of the file the kernel still has in memory.
 #[derive(Clone, Copy, Debug)]
 enum Cache {
     Cold,
     Warm,
 }
 
-/// Measures and puts the results into a table; a disk without room is a row that says so.
+/// Measures and fills a table; if the disk has too little space, a row says so.
 pub(crate) fn measure() -> Result<Table> {
     let mut table = Table::with_columns(
         "The log: opening 1 GiB",

@@ -1,9 +1,9 @@
 //! The same rows, written by hand with rusqlite: one thread, prepared statements, nothing checked.
 //!
-//! The file is made by the log itself, with its streams, so schema and settings are the same. The loop leaves a file
-//! behind that the log could go on with: heads, events, and the counter of versions once in each transaction. Beyond
-//! that it leaves out whatever a loop that owns its data can leave out: it looks no version up, knows the row of
-//! every stream, answers nobody and wakes nobody.
+//! The log itself creates the file with its streams, so schema and settings are the same. The loop leaves behind a
+//! file that the log could continue with: heads, events, and the version counter once per transaction. Beyond that it
+//! leaves out whatever a loop that owns its data can leave out: it looks up no versions, knows the row of every
+//! stream, sends no answers and wakes no readers.
 
 use std::{
     path::Path,
@@ -20,8 +20,8 @@ use super::{
 
 const AT_MS: i64 = 1_700_000_000_000;
 
-/// Writes a head and an event for each commit, to each stream in turn, with so many commits to a transaction.
-/// Says how long that took; making the file and opening it is not counted.
+/// Writes a head and an event for each commit, to each stream in turn, with the given number of commits per
+/// transaction. Returns how long that took, not counting creating and opening the file.
 pub(super) fn write(directory: &Path, commits: u64, commits_per_transaction: u64) -> Result<Duration> {
     let connection = Connection::open(path_in(directory))?;
     connection.pragma_update(None, "synchronous", "FULL")?;
@@ -59,7 +59,7 @@ pub(super) fn write(directory: &Path, commits: u64, commits_per_transaction: u64
     Ok(began.elapsed())
 }
 
-/// How many events there are in the file of a log that is closed.
+/// The number of events in the file of a closed log.
 pub(super) fn count_events(directory: &Path) -> Result<u64> {
     let connection = Connection::open(path_in(directory))?;
     Ok(connection.query_row("SELECT count(*) FROM events", [], |row| row.get(0))?)

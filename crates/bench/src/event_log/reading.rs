@@ -19,7 +19,7 @@ use crate::{
 const EVENTS: usize = 1_000_000;
 const EVENTS_PER_COMMIT: usize = 1000;
 const PAGE: u32 = 256;
-/// How many pages are read in a turn, each after the last.
+/// How many consecutive pages are read in a turn.
 const PAGES_PER_TURN: u64 = 15;
 const MIXED_STREAMS: usize = 64;
 const MIXED_EVENTS: usize = 5000;
@@ -65,7 +65,7 @@ fn long_log(runtime: &Runtime, directory: &Path, events: usize) -> Result<Log> {
         for _ in 0..events / EVENTS_PER_COMMIT {
             writer.write_relaxed(&log, EVENTS_PER_COMMIT).await?;
         }
-        // A durable commit is on disk with everything before it.
+        // When a durable commit is on disk, so is everything before it.
         writer.write(&log, 0).await
     })?;
     Ok(log)

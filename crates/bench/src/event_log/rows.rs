@@ -1,4 +1,4 @@
-//! What is written, by us and by the peers: the same rows.
+//! The rows that we and the peers write: the same for all.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use eventlog::{Commit, Committed, Head, Log, NewEvent, StreamId, Version, Write}
 pub(super) const KIND: &str = "job";
 pub(super) const STATUS: &str = "running";
 pub(super) const EVENT_KIND: &str = "output";
-/// What a small state takes as JSON.
+/// The size of a small state as JSON.
 pub(super) const HEAD_BYTES: usize = 100;
 pub(super) const EVENT_BYTES: usize = 200;
 
@@ -20,7 +20,7 @@ pub(super) fn stream(number: usize) -> Result<StreamId> {
     Ok(StreamId::new(&format!("{KIND}/{number:026}"))?)
 }
 
-/// One writer of one stream. It keeps what is written, so that a commit costs no more than the log itself asks.
+/// One writer of one stream. It prepares its content once, so that a commit costs no more than the log itself does.
 #[derive(Clone, Debug)]
 pub(super) struct Writer {
     stream: StreamId,

@@ -1,4 +1,4 @@
-//! Whether a long queue is a slow one.
+//! Whether a long queue is slower.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ const ROUNDS: Rounds = Rounds {
     counted: 3,
     warm_up: 0,
 };
-/// The rate at the longest queue has to be at least so much of that at the shortest.
+/// The rate at the longest queue has to be at least this share of that at the shortest.
 const FLAT: f64 = 0.7;
 
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {

@@ -1,4 +1,4 @@
-//! How soon nothing is left of a command that was cancelled.
+//! How soon all processes of a cancelled command are gone.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,9 +14,9 @@ use crate::statistics::{Figure, nanoseconds, percentiles, short};
 
 const ROUNDS: usize = 100;
 const WARM_UP: usize = 3;
-/// The shell and what it has started.
+/// The shell and its children.
 const PROCESSES: usize = 20;
-/// How often it is looked whether the tree is there, and whether it is gone.
+/// How often to check whether the tree exists, and whether it is gone.
 const LOOK_EVERY: Duration = Duration::from_micros(100);
 const WITHIN: Duration = Duration::from_secs(60);
 
@@ -59,7 +59,7 @@ fn row(table: &mut Table, what: &str, samples: &[f64]) {
     table.judged_row(cells, BarVerdict::NotAsked);
 }
 
-/// A shell and its children. They leave their process ids in a file when all of them are there.
+/// A shell and its children. They write their process ids to a file once all of them are running.
 struct Tree {
     directory: PathBuf,
 }
@@ -78,7 +78,7 @@ impl Tree {
         )
     }
 
-    /// Nanoseconds until the tree is gone, and until the job says so.
+    /// Nanoseconds until the tree is gone, and until the job reports it.
     fn of_a_job(&self, jobs: &mut CommandJobs) -> Result<(f64, f64)> {
         let id = jobs.submit(&Self::script(), &self.directory, &json!({}))?;
         let pids = self.pids()?;
@@ -124,12 +124,12 @@ mod tests {
 
     use super::*;
 
-    /// A shell in a group of its own. Nothing of it outlives a test that fails.
+    /// A shell in its own process group. Nothing of it outlives a failed test.
     struct Shell(Child);
 
     impl Drop for Shell {
         fn drop(&mut self) {
-            // Of one that has ended already, the number may be somebody else's.
+            // If it has already ended, the pid may belong to another process.
             if matches!(self.0.try_wait(), Ok(None)) {
                 let group = Pid::from_child(&self.0);
                 kill_process_group(group, Signal::KILL).ok();

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::http::HttpClient;
 use crate::own_daemon::Daemon;
 
-/// How long one request waits for the end of a job; the most that the daemon allows.
+/// How long one request waits for a job to end; the daemon's maximum.
 const WAIT_MS: u64 = 60_000;
 
 /// A daemon of our own and a connection to it.
@@ -35,7 +35,7 @@ impl CommandJobs {
         Ok(Self { client, daemon })
     }
 
-    /// Submits a line for the shell, with what else is wanted, and gives back the id of the job.
+    /// Submits a shell command with additional fields, and returns the id of the job.
     pub(crate) fn submit(&mut self, shell: &str, directory: &Path, more: &Value) -> Result<String> {
         let mut body = json!({"command": {"shell": shell, "directory": directory}});
         for (name, value) in more.as_object().into_iter().flatten() {

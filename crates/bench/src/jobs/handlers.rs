@@ -1,4 +1,4 @@
-//! What the jobs of the benchmark do: nothing.
+//! The handlers of the benchmark's jobs: they do nothing.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use jobs::{AttemptOutcome, AttemptVerdict, Handler, Work};
 use tokio::sync::{Notify, mpsc};
 
-/// Counts jobs, and tells when all of them have run.
+/// Counts jobs, and signals when all of them have run.
 #[derive(Debug)]
 pub(super) struct NoOp {
     left: AtomicUsize,
@@ -46,7 +46,7 @@ pub(super) struct Tell {
 #[async_trait]
 impl Handler for Tell {
     async fn run(&self, _work: Work) -> AttemptOutcome {
-        // Whoever measures has gone if nobody listens.
+        // If there is no receiver, the measurement is over.
         self.started.send(Instant::now()).await.ok();
         done()
     }

@@ -12,7 +12,7 @@ use crate::idleness::{Use, used_by};
 use crate::report::{BarVerdict, Table};
 use crate::statistics::short;
 
-/// How long the daemon is left alone before it is watched, and then how long it is watched.
+/// How long to leave the daemon alone before watching it, and how long to watch it.
 const SETTLE: Duration = Duration::from_secs(2);
 const WATCHED: Duration = Duration::from_secs(10);
 const DELAYED_JOBS: usize = 1_000;

@@ -1,4 +1,4 @@
-//! A backlog of jobs that do nothing, submitted and then done.
+//! A backlog of no-op jobs, submitted and then run.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,12 +19,12 @@ use crate::statistics::nanoseconds;
 
 /// The name of the one handler.
 pub(super) const HANDLER: &str = "no-op";
-/// How many submit at once. Each waits until its job is on disk before it submits the next one.
+/// How many tasks submit at once. Each waits until its job is on disk before it submits the next one.
 const SUBMITTERS: usize = 64;
 const LEASE: Duration = Duration::from_secs(10);
-/// How often it is looked whether the last end is on disk.
+/// How often to check whether the last end is on disk.
 const LOOK_EVERY: Duration = Duration::from_micros(200);
-/// The longest queue takes some seconds.
+/// The longest queue takes a few seconds.
 const RUN_WITHIN: Duration = Duration::from_secs(300);
 const END_WITHIN: Duration = Duration::from_secs(60);
 
@@ -44,7 +44,7 @@ pub(super) struct Load {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PerJob {
     pub(super) submit: f64,
-    /// From the moment at which workers are let at the backlog.
+    /// From the moment when the workers start on the backlog.
     pub(super) drain: f64,
 }
 
@@ -98,7 +98,7 @@ impl Service {
         Ok(Self { jobs, tasks })
     }
 
-    /// Ends the service and waits for it: what it does then is not to be done in somebody else's turn.
+    /// Ends the service and waits for it, so that its last work does not fall into another contender's turn.
     pub(super) async fn close(self) {
         self.jobs.drain(&Deadline::never()).await;
         drop(self.jobs);
@@ -107,7 +107,7 @@ impl Service {
 }
 
 impl Load {
-    /// Submits all jobs, then lets the workers at them until the end of the last one is on disk.
+    /// Submits all jobs, then lets the workers run until the end of the last one is on disk.
     pub(super) fn run(self, runtime: &Runtime, store: &Store<'_>) -> Result<PerJob> {
         runtime.block_on(async {
             let no_op = NoOp::of(self.jobs);

@@ -1,9 +1,9 @@
-//! Durable jobs: how many in a second, how soon one starts, and what is left of one that was cancelled.
+//! Durable jobs: how many per second, how soon one starts, and what is left of a cancelled one.
 //!
-//! The service itself runs in this program, on a log of its own. What concerns commands is asked of the shipped
-//! daemon. Peers are programs of their own: apalis is built from `crates/bench/peers`, graphile-worker is installed
-//! by `npm`, both below the target directory and only if `TIDELOCK_BENCH_PEERS` has none. The Postgres server is the
-//! one that `TIDELOCK_BENCH_POSTGRES_URL` names.
+//! The service itself runs in this program, on its own log. Commands run on the shipped daemon. Peers are separate
+//! programs: apalis is built from `crates/bench/peers`, and `npm` installs graphile-worker, both below the target
+//! directory and only if `TIDELOCK_BENCH_PEERS` does not have them. `TIDELOCK_BENCH_POSTGRES_URL` names the Postgres
+//! server.
 
 pub(crate) mod backlog;
 pub(crate) mod cancel;

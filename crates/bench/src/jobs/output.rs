@@ -1,4 +1,4 @@
-//! Much output through a job, beside `cat` to a file.
+//! Large output through a job, next to `cat` to a file.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -32,7 +32,7 @@ pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
 }
 
 fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
-    // Where daemons have their homes, so that all write to one disk.
+    // The same directory as the daemons' homes, so that all write to one disk.
     let scratch = tempfile::tempdir()?;
     let source = scratch.path().join("text");
     write_text(&source)?;
@@ -54,7 +54,7 @@ fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Lines of text, no two alike.
+/// Lines of text, all different.
 fn write_text(path: &Path) -> Result<()> {
     let mut text = Vec::with_capacity(MEBIBYTES * MEBIBYTE + 128);
     let mut number = 0_u64;

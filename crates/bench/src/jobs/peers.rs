@@ -1,4 +1,4 @@
-//! The peers: programs that are given a place and a load, and print nanoseconds, one number to a line.
+//! The peers: programs that get a directory or database and a load, and print nanoseconds, one number per line.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,20 +8,20 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::programs::{find_peer, finish, peers_directory};
 
-/// Where the peers stand in the repository, in whose root the benchmark runs.
+/// The peers' sources, relative to the root of the repository, where the benchmark runs.
 const SOURCES: &str = "crates/bench/peers";
 const GRAPHILE_WORKER: &str = "graphile-worker@0.16.6";
 
-/// apalis, built if need be.
+/// apalis, built if needed.
 #[derive(Debug)]
 pub(super) struct Apalis {
     program: PathBuf,
 }
 
-/// graphile-worker, installed if need be.
+/// graphile-worker, installed if needed.
 #[derive(Debug)]
 pub(super) struct GraphileWorker {
-    /// The script that drives it. Node finds the package beside it.
+    /// The script that runs it. Node finds the package next to it.
     script: PathBuf,
 }
 
@@ -94,7 +94,7 @@ fn numbers(text: &str) -> Result<Vec<f64>> {
     text.lines().map(number).collect()
 }
 
-/// The two figures of a load: for each job the time to submit it, and to drain it. They become what is compared.
+/// The two figures of a load: the time per job to submit and to drain. These are compared.
 pub(super) fn drain_figures(numbers: &[f64]) -> Result<[f64; 2]> {
     let [submit, drain] = *numbers else {
         anyhow::bail!("a peer gave {} numbers and not two", numbers.len());

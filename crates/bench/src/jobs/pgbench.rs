@@ -1,4 +1,4 @@
-//! A bare loop of `SKIP LOCKED`, as `pgbench` drives it: the least that a queue on Postgres can do.
+//! A bare `SKIP LOCKED` loop, run by `pgbench`: the minimum that a queue on Postgres has to do.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,8 @@ use anyhow::{Context as _, Result, ensure};
 use super::postgres_database::Database;
 use crate::programs::find_peer;
 
-/// One job: found, locked and done in one transaction. If the worker dies, nobody knows that it ever started.
+/// One job: found, locked and done in one transaction. If the worker dies, there is no record that the job ever
+/// started.
 const SCRIPT: &str = "\
 WITH next AS (SELECT id FROM queue WHERE state = 'queued' ORDER BY id FOR UPDATE SKIP LOCKED LIMIT 1)
 UPDATE queue SET state = 'done' FROM next WHERE queue.id = next.id;

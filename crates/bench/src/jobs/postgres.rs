@@ -21,7 +21,7 @@ const ROUNDS: Rounds = Rounds {
 };
 const BAR: Bar = Bar::TimesFaster(2.0);
 
-/// Measures and puts the results into a table; what is missing is a row that says so.
+/// Measures and fills a table; if something is missing, a row says so.
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
     let mut table = Table::of_ratios(
         "Jobs on Postgres",

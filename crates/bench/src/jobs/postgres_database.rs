@@ -1,4 +1,4 @@
-//! A database of its own for each turn, on the server that is named.
+//! A separate database for each turn, on the given server.
 
 use anyhow::{Context as _, Result};
 use tokio::runtime::Runtime;
@@ -18,7 +18,7 @@ pub(crate) struct Database<'a> {
     name: &'static str,
 }
 
-/// Nobody has two at a time.
+/// There is only one at a time.
 const NAME: &str = "tidelock_bench";
 
 impl Server {
@@ -42,7 +42,7 @@ impl Server {
     async fn run(&self, statements: &[String]) -> Result<()> {
         let (client, driver) = tokio_postgres::connect(&self.url, NoTls).await?;
         let statements = async move {
-            // Each on its own: a database is not made in a transaction.
+            // One by one: a database can't be created in a transaction.
             for statement in statements {
                 client.batch_execute(statement).await?;
             }

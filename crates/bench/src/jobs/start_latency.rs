@@ -1,4 +1,4 @@
-//! How soon a job starts when nothing else is to be done.
+//! How soon a job starts on an idle queue.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,11 +17,11 @@ use crate::report::{BarVerdict, Table};
 use crate::statistics::{Figure, nanoseconds, percentiles, short};
 use crate::turns::scratch;
 
-/// How many are pushed in a turn, and by whom.
+/// How many jobs are pushed in a turn, and by whom.
 const PUSHES: usize = 100;
 const PEER_PUSHES: usize = 20;
 const ROUNDS: usize = 3;
-/// How long the queue is left alone between two pushes.
+/// How long the queue is idle between two pushes.
 const REST: Duration = Duration::from_millis(20);
 const BAR_MS: f64 = 2.0;
 
@@ -66,7 +66,7 @@ async fn push(directory: &Path, pushes: usize) -> Result<Vec<f64>> {
         let pushed = Instant::now();
         let submitted = service.jobs.submit(job).await?;
         let started = starts.recv().await.context("the handler has gone")?;
-        // The first one also takes the lease.
+        // The first job also takes the lease.
         if number > 0 {
             figures.push(nanoseconds(started - pushed));
         }

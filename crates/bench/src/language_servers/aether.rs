@@ -1,4 +1,4 @@
-//! `aether-lspd`, which shares a server and opens documents for its clients: the length and then JSON, both ways.
+//! `aether-lspd`, which shares a server and opens documents for its clients: a length and then JSON, both ways.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -15,12 +15,12 @@ use super::server_by_hand::Started;
 use crate::own_daemon::search_path;
 use crate::programs::{find_peer, server_directories};
 
-/// How long it may take until it listens, and how often that is looked at.
+/// How long it may take to start listening, and how often to check.
 const START_WITHIN: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(20);
-/// What does not answer within this time has failed.
+/// An answer that takes longer counts as a failure.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// No answer of a benchmark is longer.
+/// No answer in a benchmark is longer.
 const LONGEST_ANSWER: usize = 16 * 1024 * 1024;
 
 #[derive(Debug)]
@@ -32,7 +32,7 @@ pub(super) struct Aether {
 }
 
 impl Aether {
-    /// Starts it for a project in Python; nothing if it is not installed.
+    /// Starts it for a Python project; `None` if it is not installed.
     pub(super) fn start(tidelock: &Path, root: &Path) -> Result<Option<Self>> {
         let Some(program) = find_peer("aether-lspd") else {
             return Ok(None);

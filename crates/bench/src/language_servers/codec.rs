@@ -1,4 +1,4 @@
-//! From bytes to messages and back, beside a copy of the bytes and beside the `lsp-server` crate.
+//! From bytes to messages and back, next to a copy of the bytes and the `lsp-server` crate.
 
 use std::hint::black_box;
 use std::io::BufReader;
@@ -19,7 +19,7 @@ const ROUNDS: Rounds = Rounds {
 };
 /// How often the stream is read or written in a turn.
 const PASSES: usize = 4;
-/// What a read from a pipe brings at most.
+/// The most that a read from a pipe returns.
 const READ_BYTES: usize = 64 * 1024;
 /// How many items the results of the messages have, from an answer of a hundred bytes to one of 400 KB.
 const ITEMS: [(usize, usize); 4] = [(1, 256), (16, 64), (256, 8), (4096, 1)];

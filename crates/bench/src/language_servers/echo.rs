@@ -1,4 +1,4 @@
-//! What sharing adds to a request: a server that only echoes, asked directly and through those who share it.
+//! What sharing adds to a request: a server that only echoes, asked directly and through programs that share it.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ const ROUNDS: usize = 101;
 const UNIX_BAR_MS: f64 = 0.10;
 const TCP_BAR_MS: f64 = 0.15;
 
-/// Whether there is a bar for one of those who ask.
+/// The bar for one of the askers, if any.
 type Bar = Option<f64>;
 
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
@@ -34,7 +34,7 @@ pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
     Ok(table.filled(|table| fill(table, tidelock)))
 }
 
-/// What is echoed: as long as a question about a place in a file.
+/// What is echoed: as long as a question about a position in a file.
 fn params() -> Value {
     json!({
         "textDocument": {"uri": "file:///home/somebody/project/src/main.rs"},
@@ -65,7 +65,7 @@ fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
         (Over::UnixSocket, "lspmux, Unix socket"),
         (Over::Tcp, "lspmux, TCP"),
     ];
-    // They live as long as the measurement.
+    // Keep them alive during the measurement.
     let mut running = Vec::new();
     for (over, name) in peers {
         let Some(peer) = Lspmux::start(over)? else {

@@ -15,7 +15,7 @@ use crate::statistics::Figure;
 
 const ROUNDS: usize = 61;
 
-/// What mcpls 0.9.1 took on another machine.
+/// The time of mcpls 0.9.1 on another machine.
 const BAR_MS: f64 = 1.0;
 
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
@@ -45,7 +45,7 @@ fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
         let answer = client.post("/v1/lsp/hover", &question)?;
         check_hover(&String::from_utf8_lossy(answer))
     };
-    // The first answers take seconds, and a connection that is quiet for ten seconds is closed.
+    // The first answers take seconds, and a connection that is idle for ten seconds is closed.
     ask(&mut shared.unix()?)?;
     direct.speaker.request("textDocument/hover", &params)?;
     if let Some(aether) = &mut aether {

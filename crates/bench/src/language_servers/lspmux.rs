@@ -17,10 +17,10 @@ use super::server_by_hand::Started;
 use super::speaker::{Speaker, initialize_params};
 use crate::programs::find_peer;
 
-/// How long it may take until it listens, and how often that is looked at.
+/// How long it may take to start listening, and how often to check.
 const START_WITHIN: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(20);
-/// What does not answer within this time has failed.
+/// An answer that takes longer counts as a failure.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(super) type Client = Speaker<Box<dyn Read>, Box<dyn Write>>;
@@ -45,7 +45,7 @@ enum Address {
 }
 
 impl Lspmux {
-    /// Starts it; nothing if it is not installed.
+    /// Starts it; `None` if it is not installed.
     pub(super) fn start(over: Over) -> Result<Option<Self>> {
         let Some(program) = find_peer("lspmux") else {
             return Ok(None);
@@ -53,7 +53,7 @@ impl Lspmux {
         let directory = tempfile::tempdir()?;
         let address = match over {
             Over::UnixSocket => Address::Unix(directory.path().join("socket")),
-            // Nobody else takes the port in between, as far as one can tell.
+            // It's unlikely that another process takes the port in between.
             Over::Tcp => Address::Tcp(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port()),
         };
         let listen = match &address {
@@ -61,7 +61,7 @@ impl Lspmux {
             Address::Tcp(port) => json!(["127.0.0.1", port]),
         };
         fs::create_dir(directory.path().join("lspmux"))?;
-        // What is written as JSON here is TOML too.
+        // JSON strings are valid TOML strings here.
         let configuration = format!("listen = {listen}\nconnect = {listen}\nlog_filters = \"error\"\n");
         fs::write(directory.path().join("lspmux/config.toml"), configuration)?;
         let mut command = Command::new(program);

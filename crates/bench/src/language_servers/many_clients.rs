@@ -15,7 +15,7 @@ use crate::statistics::short;
 const CLIENTS: usize = 100;
 /// How often each of them asks, in turns.
 const REQUESTS: usize = 20;
-/// How long the daemon is left alone before its memory is looked at.
+/// How long the daemon is left alone before its memory is measured.
 const SETTLE: Duration = Duration::from_secs(1);
 
 const BAR_MB: f64 = 10.0;

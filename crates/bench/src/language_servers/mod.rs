@@ -1,8 +1,8 @@
-//! Language servers and the processes that they are: what sharing them costs, and what it saves.
+//! Language servers and their processes: what sharing them costs, and what it saves.
 //!
-//! The daemon is the shipped binary. What is asked through it is also asked of a server that was started by hand, over
-//! its pipes, and of peers that share servers too, where they are installed: one program asks all of them in turns.
-//! Servers are found as the tests find them, peers in the directories that `TIDELOCK_BENCH_PEERS` names and in `PATH`.
+//! The daemon is the shipped binary. Its questions also go to a server that was started by hand, over its pipes, and
+//! to peers that share servers too, if they are installed: one program asks all of them in turns. Servers are found
+//! as in the tests, peers in the directories in `TIDELOCK_BENCH_PEERS` and in `PATH`.
 
 mod aether;
 pub(crate) mod codec;

@@ -1,4 +1,4 @@
-//! What it costs to own a process: a keeper, and a row on disk before the command runs.
+//! The cost of owning a process: a keeper, and a row on disk before the command runs.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -23,7 +23,7 @@ const ROUNDS: Rounds = Rounds {
     counted: 21,
     warm_up: 2,
 };
-/// How many processes are started in a turn, one after the other.
+/// How many processes are started in a turn, one after another.
 const PROCESSES: usize = 10;
 
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
@@ -33,7 +33,7 @@ pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
          it, and its row in the ledger is on disk before it runs. That costs one more process and some commits; it is \
          shown, and not judged.",
     );
-    // A keeper is started in another directory than ours.
+    // A keeper starts in another directory than ours.
     let tidelock = tidelock.canonicalize()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)

@@ -1,4 +1,4 @@
-//! A small project in Python, and a question about each of its files.
+//! A small Python project, and a question about each of its files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// How many files there are besides the one that all of them use.
+/// How many files there are besides the one that all of them import.
 const FILES: usize = 4;
 
 const SHAPES: &str = "\
@@ -32,13 +32,13 @@ origin = Point(0.0, 0.0)
 print(origin.distance(Point(3.0, 4.0)))
 ";
 
-/// The place that is asked about, from 1 on: `distance`.
+/// The position to ask about, counted from 1: `distance`.
 const LINE: u32 = 4;
 const COLUMN: u32 = 14;
-/// What stands in every right answer.
+/// Part of every correct answer.
 const EXPECTED: &str = "distance";
 
-/// A directory with the project; it goes when this is dropped.
+/// A directory with the project; dropping it removes the directory.
 #[derive(Debug)]
 pub(super) struct PythonProject {
     root: PathBuf,
@@ -79,7 +79,7 @@ impl PythonProject {
         }))
     }
 
-    /// What a server has to be told before it can be asked about a file.
+    /// What a server needs to know before it can be asked about a file.
     pub(super) fn open_params(&self, number: usize) -> Result<Value> {
         Ok(json!({"textDocument": {
             "uri": lsp::uri_of_path(&self.file(number))?, "languageId": "python", "version": 1, "text": USER,
@@ -87,7 +87,7 @@ impl PythonProject {
     }
 }
 
-/// Refuses an answer that is none.
+/// Rejects an answer without the expected content.
 pub(super) fn check_hover(answer: &str) -> Result<()> {
     ensure!(answer.contains(EXPECTED), "a hover without an answer: {answer}");
     Ok(())

@@ -13,7 +13,7 @@ use crate::programs::{find_server, server_directories};
 use crate::report::{BarVerdict, Table};
 use crate::statistics::{Figure, nanoseconds, short};
 
-/// Each takes seconds. Each has a daemon of its own: one whose server keeps dying would wait before it tries again.
+/// Each takes seconds. Each has its own daemon: one with a server that keeps dying would wait before it tries again.
 const ROUNDS: usize = 5;
 
 const BAR_MS: f64 = 100.0;
@@ -67,7 +67,7 @@ fn kill_and_ask(tidelock: &Path, project: &PythonProject) -> Result<f64> {
     let mut ask = || check_hover(&String::from_utf8_lossy(client.post("/v1/lsp/hover", &question)?));
     ask()?;
     let pid = i32::try_from(shared.server_pid()?)?;
-    // The daemon has not said that it ended, so the pid is still the server's.
+    // The daemon has not reported its end, so the pid is still the server's.
     let pid = Pid::from_raw(pid).context("the server has no pid")?;
     let began = Instant::now();
     kill_process(pid, Signal::KILL)?;

@@ -1,4 +1,4 @@
-//! A server that is started by hand and spoken to over its pipes, as an editor does it.
+//! A server that is started by hand and used over its pipes, as an editor does.
 
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -13,10 +13,10 @@ use super::speaker::{Speaker, initialize_params};
 use crate::own_daemon::search_path;
 use crate::programs::server_directories;
 
-/// A server that lives longer hangs, and so does whoever reads from it. It is killed, which ends both.
+/// A server that lives longer hangs, and so does its reader. Killing it ends both.
 const LONGEST_LIFE: Duration = Duration::from_secs(120);
 
-/// A program that is killed when it is dropped, or when it has lived for too long.
+/// A program that is killed when it is dropped, or when it has lived too long.
 #[derive(Debug)]
 pub(super) struct Started {
     child: Child,
@@ -28,12 +28,12 @@ impl Started {
         let child = command
             .spawn()
             .with_context(|| format!("{command:?} did not start"))?;
-        // The child is ours and has not been waited for, so that its pid is still its own.
+        // The child is ours and has not been waited for, so its pid is still its own.
         let descriptor = pidfd_open(Pid::from_child(&child), PidfdFlags::empty())?;
         let (watched, watch) = mpsc::channel::<()>();
         thread::spawn(move || {
             if watch.recv_timeout(LONGEST_LIFE) == Err(RecvTimeoutError::Timeout) {
-                // One that has ended meanwhile needs no signal.
+                // If it has ended in the meantime, it needs no signal.
                 let _ended = pidfd_send_signal(&descriptor, Signal::KILL);
             }
         });

@@ -1,4 +1,4 @@
-//! A daemon that shares language servers, and what is needed to speak to it.
+//! A daemon that shares language servers, and what is needed to talk to it.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use crate::http::HttpClient;
 use crate::own_daemon::Daemon;
 use crate::programs::{fault_server, server_directories};
 
-/// The ending of files for which the echo server is there.
+/// A file with the extension that the echo server handles.
 const ECHO_FILE: &str = "any.echo";
 
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(super) struct SharedDaemon {
 }
 
 impl SharedDaemon {
-    /// Starts one. It knows the real servers, takes pyright for Python, and has a server that echoes.
+    /// Starts a daemon that knows the real servers, uses pyright for Python, and has an echo server.
     pub(super) fn start(tidelock: &Path) -> Result<Self> {
         let echo = fault_server(tidelock)?;
         let daemon = Daemon::start(tidelock, |surroundings| {
@@ -55,7 +55,7 @@ impl SharedDaemon {
         HttpClient::tcp(&self.address, &self.token)
     }
 
-    /// Starts the server that echoes, and gives back the path to ask it.
+    /// Starts the echo server, and returns the path to ask it.
     pub(super) fn start_echo(&self, root: &Path) -> Result<String> {
         let file = root.join(ECHO_FILE);
         fs::write(&file, "")?;

@@ -17,9 +17,9 @@ use crate::report::{BarVerdict, Table};
 use crate::statistics::short;
 
 const CLIENTS: usize = 4;
-/// How long servers are left alone before their memory is looked at.
+/// How long servers are left alone before their memory is measured.
 const SETTLE: Duration = Duration::from_secs(2);
-/// How long a server may take to its first answer, and how often one that knows nothing yet is asked.
+/// How long a server may take until its first answer, and how often to ask one that is not ready yet.
 const ANSWER_WITHIN: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(250);
 
@@ -28,7 +28,7 @@ struct Subject {
     program: PathBuf,
     arguments: &'static [&'static str],
     root: PathBuf,
-    /// For each client: what the daemon is asked, what a server is told, and what it is asked.
+    /// For each client: the question to the daemon, the notification to a server, and the question to it.
     questions: Vec<(String, Value, Value)>,
 }
 
@@ -122,7 +122,7 @@ fn fill(table: &mut Table, tidelock: &Path, subject: &Subject) -> Result<()> {
 
 fn shared(tidelock: &Path, subject: &Subject) -> Result<f64> {
     let daemon = SharedDaemon::start(tidelock)?;
-    // A connection that is quiet for ten seconds is closed, so each is opened when its turn comes.
+    // A connection that is idle for ten seconds is closed, so each is opened when its turn comes.
     let mut clients = Vec::new();
     for (question, ..) in &subject.questions {
         let mut client = daemon.unix()?;
@@ -145,7 +145,7 @@ fn separate(tidelock: &Path, subject: &Subject) -> Result<f64> {
     servers.iter().map(|server| tree_mib(server.pid())).sum()
 }
 
-/// Asks until there is something to say: a server that still reads the project knows nothing yet, or refuses.
+/// Asks until there is an answer: a server that is still reading the project knows nothing yet, or refuses.
 fn wait_for_answer(server: &mut ServerByHand, hover: &Value) -> Result<()> {
     let began = Instant::now();
     while began.elapsed() < ANSWER_WITHIN {

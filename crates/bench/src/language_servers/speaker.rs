@@ -1,4 +1,4 @@
-//! The protocol of language servers, spoken by hand: one message after the other, over any two streams.
+//! The Language Server Protocol, by hand: one message after another, over any two streams.
 
 use std::io::{Read, Write};
 use std::ops::Range;
@@ -7,16 +7,16 @@ use anyhow::{Context as _, Result, bail};
 use lsp::{Decoder, Frame, FrameLimits, Message, MessageId};
 use serde_json::{Value, json};
 
-/// How much is read at once: what a pipe holds.
+/// How much to read at once: the capacity of a pipe.
 const READ_BYTES: usize = 64 * 1024;
 
-/// One end of a conversation that waits for each answer where it is. Nothing is faster.
+/// One end of a conversation, which blocks for each answer. This is the fastest way.
 pub(super) struct Speaker<R, W> {
     reader: R,
     writer: W,
     decoder: Decoder,
     buffer: Vec<u8>,
-    /// What was read and has not been decoded.
+    /// What was read and has not been decoded yet.
     rest: Range<usize>,
     next_id: i64,
 }
@@ -43,7 +43,7 @@ impl<R: Read, W: Write> Speaker<R, W> {
         Ok(self.writer.write_all(&message)?)
     }
 
-    /// Asks, and waits for the answer. What the server asks meanwhile is answered with nothing.
+    /// Sends a request, and waits for the answer. Requests from the server are answered with null in the meantime.
     pub(super) fn request(&mut self, method: &str, params: &Value) -> Result<Value> {
         let id = self.next_id;
         self.next_id += 1;
@@ -82,7 +82,7 @@ impl<R: Read, W: Write> Speaker<R, W> {
     }
 }
 
-/// The answer to a server that wants to know something: as many nothings as it asked for.
+/// The answer to a request from the server: as many nulls as it asked for values.
 fn nothing(method: &str, params: &Value) -> Value {
     match (method, params["items"].as_array()) {
         ("workspace/configuration", Some(items)) => vec![Value::Null; items.len()].into(),
@@ -90,7 +90,6 @@ fn nothing(method: &str, params: &Value) -> Value {
     }
 }
 
-/// What is sent with `initialize`.
 pub(super) fn initialize_params(root: &std::path::Path) -> Result<Value> {
     let uri = lsp::uri_of_path(root)?;
     Ok(json!({

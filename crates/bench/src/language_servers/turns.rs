@@ -1,4 +1,5 @@
-//! Requests in turns: what takes a tenth of a millisecond or a second is asked a few times by each in each round.
+//! Requests in turns, for requests that take between a tenth of a millisecond and a second: in each round, each asker
+//! asks a few times.
 
 use std::time::{Duration, Instant};
 
@@ -7,11 +8,11 @@ use anyhow::{Context as _, Result};
 use crate::measure::Measured;
 use crate::statistics::{Figure, nanoseconds};
 
-/// How often each asks in its turn, unless it takes longer than a turn.
+/// How often each one asks in its turn, unless that takes longer than a turn.
 const REQUESTS: usize = 25;
-/// How long a turn lasts at most; the request that is under way is finished.
+/// The maximum length of a turn; the current request is finished.
 const TURN: Duration = Duration::from_millis(60);
-/// Rounds at the beginning that do not count.
+/// The first rounds, which don't count.
 const WARM_UP_ROUNDS: usize = 3;
 
 pub(crate) struct Asker<'a> {
@@ -28,7 +29,7 @@ impl<'a> Asker<'a> {
     }
 }
 
-/// Lets all ask in turns. A sample is the median of one turn, in nanoseconds; the results are in the order of the askers.
+/// Lets all ask in turns. A sample is the median of one turn, in nanoseconds; results are in the order of the askers.
 pub(crate) fn ask_in_turns(askers: &mut [Asker<'_>], rounds: usize) -> Result<Vec<Measured>> {
     let mut measured: Vec<Measured> = askers
         .iter()
@@ -85,7 +86,7 @@ mod tests {
             })
         };
         let measured = ask_in_turns(&mut [asker("a"), asker("b")], 1).unwrap();
-        // In the second round the order is turned round, so that two turns of one follow each other.
+        // The second round reverses the order, so two turns of one follow each other.
         assert_eq!(*order.borrow(), ["a", "b", "a", "b", "a"]);
         let counts: Vec<_> = measured
             .iter()

@@ -1,7 +1,7 @@
-//! Several machines that share one Postgres: how much more they do, and how late one hears of what happens on another.
+//! Several machines that share one Postgres: how throughput scales, and how late one learns what happens on another.
 //!
-//! A machine is a shipped daemon with a home of its own. All of them are on this computer, so the network between
-//! machines costs nothing, and they share its processors with the database.
+//! A machine is a shipped daemon with its own home. All of them are on this computer, so the network between machines
+//! costs nothing, and they share its processors with the database.
 
 mod output;
 mod start;
@@ -14,7 +14,7 @@ use anyhow::Result;
 use crate::jobs::{CommandJobs, Server, runtime};
 use crate::report::Table;
 
-/// Measures and puts the results into a table; what is missing is a row that says so.
+/// Measures and fills a table; if something is missing, a row says so.
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
     let mut table = Table::of_ratios(
         "Several machines on one Postgres",

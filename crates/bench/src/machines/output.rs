@@ -1,4 +1,4 @@
-//! How late a line of a job's output is at a reader of another machine.
+//! How late a line of a job's output reaches a reader on another machine.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -17,9 +17,9 @@ use crate::sessions::{Door, Stream, until_there};
 use crate::statistics::nanoseconds;
 
 const LINES: usize = 200;
-/// Lines at the beginning that do not count: the jobs start, and statements are planned.
+/// The first lines, which don't count: the jobs start, and statements are planned.
 const WARM_UP_LINES: usize = 20;
-/// How long nothing is said between two lines.
+/// The pause between two lines.
 const REST: Duration = Duration::from_millis(10);
 const READ_WITHIN: Duration = Duration::from_secs(30);
 
@@ -53,14 +53,14 @@ pub(super) fn fill(table: &mut Table, tidelock: &Path, server: &Server, runtime:
     Ok(())
 }
 
-/// A job that says what it is given through a pipe with a name.
+/// A job that prints what it receives through a named pipe.
 struct Said {
     id: String,
     given: pipe::Sender,
     _directory: tempfile::TempDir,
 }
 
-/// Such a job and the one who reads what it says.
+/// Such a job and the reader of its output.
 struct Read {
     said: Said,
     stream: Box<dyn Stream>,
@@ -72,7 +72,7 @@ impl Said {
         let directory = tempfile::tempdir()?;
         let path = fifo(directory.path())?;
         let _entered = runtime.enter();
-        // With both ends here it is there before the job is.
+        // With both ends open here, the pipe exists before the job does.
         let given = pipe::OpenOptions::new().read_write(true).open_sender(&path)?;
         let shell = format!("exec cat {}", path.display());
         Ok(Self {
@@ -101,7 +101,7 @@ impl Said {
 }
 
 impl Read {
-    /// Nanoseconds from when a line is given until it is read.
+    /// Nanoseconds from writing a line until it is read.
     async fn line(&mut self, number: usize) -> Result<f64> {
         tokio::time::sleep(REST).await;
         let began = Instant::now();

@@ -16,9 +16,9 @@ use crate::report::{Bar, Table};
 use crate::statistics::nanoseconds;
 
 const STARTS: usize = 100;
-/// Starts at the beginning that do not count: the worker takes its lease, and statements are planned.
+/// The first starts, which don't count: the worker takes its lease, and statements are planned.
 const WARM_UP_STARTS: usize = 10;
-/// How long the queue is left alone between two submissions.
+/// How long the queue is idle between two submissions.
 const REST: Duration = Duration::from_millis(20);
 const START_WITHIN: Duration = Duration::from_secs(30);
 
@@ -44,7 +44,7 @@ pub(super) fn fill(table: &mut Table, tidelock: &Path, server: &Server, runtime:
     Ok(())
 }
 
-/// Jobs that tell when they start, through a pipe with a name.
+/// Jobs that report their start through a named pipe.
 struct Starts<'a> {
     runtime: &'a Runtime,
     told: pipe::Receiver,
@@ -59,7 +59,7 @@ impl<'a> Starts<'a> {
         let _entered = runtime.enter();
         Ok(Self {
             runtime,
-            // With both ends here it is never closed.
+            // With both ends open here, it is never closed.
             told: pipe::OpenOptions::new().read_write(true).open_receiver(&path)?,
             shell: format!("echo > {}", path.display()),
             _directory: directory,

@@ -13,9 +13,9 @@ use crate::report::{Bar, Table};
 use crate::statistics::nanoseconds;
 use crate::turns::{LongContender, Rounds, in_long_turns};
 
-/// A multiple of what three machines run at once.
+/// A multiple of the number of jobs that three machines run at once.
 const JOBS: usize = 144;
-/// Few: the processors must not be what limits them.
+/// Few, so that the processors are not the limit.
 const WORKERS: usize = 8;
 const JOB: &str = "sleep 0.5";
 const ROUNDS: Rounds = Rounds {

@@ -1,4 +1,4 @@
-//! The bare server: this program, started once more, with the same library and one tool that says what it is told.
+//! The bare server: this program, started again, with the same library and one tool that echoes its input.
 
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
@@ -19,14 +19,14 @@ use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService, stdio, 
 use rmcp::{ErrorData, RoleServer, ServerHandler, serve_server};
 use tokio::net::TcpListener;
 
-/// Asks this program to be the server, on the library's usual stdio.
+/// Makes this program the server, on the library's usual stdio.
 pub(super) const STDIO: &str = "--echo-stdio";
-/// The same on its stdio for pipes.
+/// The same, on the library's stdio for pipes.
 pub(super) const PIPES: &str = "--echo-pipes";
-/// The same over HTTP; it says its address.
+/// The same over HTTP; it prints its address.
 const HTTP: &str = "--echo-http";
 
-/// The server, if this program was started to be it.
+/// Runs the server, if this program was started as one.
 pub(crate) fn echo_if_asked() -> Option<Result<()>> {
     let asked = std::env::args().nth(1)?;
     let serve = async {

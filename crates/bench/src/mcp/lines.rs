@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
-/// A server on its standard input and output, stopped when it is dropped.
+/// A server on its standard input and output. Dropping it stops the server.
 pub(super) struct Lines {
     child: Child,
     stdin: ChildStdin,
@@ -55,7 +55,7 @@ impl Lines {
 
 impl Drop for Lines {
     fn drop(&mut self) {
-        // It is our own child; one that has ended already needs no signal.
+        // It is our own child; if it has already ended, it needs no signal.
         drop(self.child.kill());
         drop(self.child.wait());
     }

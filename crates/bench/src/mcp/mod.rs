@@ -1,4 +1,4 @@
-//! A tool of the Model Context Protocol: one read through the daemon, beside a server that only echoes.
+//! A Model Context Protocol tool: one read through the daemon, next to a server that only echoes.
 
 mod echo;
 mod lines;
@@ -23,7 +23,7 @@ const BAR: f64 = 1.5;
 /// What is read, and what is echoed.
 const TEXT: &str = "fn main() {\n    println!(\"hello\");\n}\n";
 
-/// What says who asks, in a request without a handshake.
+/// Identifies the caller in a request without a handshake.
 const HEADERS: &str = "accept: application/json, text/event-stream\r\nmcp-protocol-version: 2026-07-28\r\n\
                        mcp-method: tools/call\r\n";
 

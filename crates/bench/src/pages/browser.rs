@@ -1,4 +1,4 @@
-//! A headless Chromium, driven through its own protocol: a dozen requests of JSON.
+//! A headless Chromium, controlled through its own protocol: a dozen JSON requests.
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
@@ -13,10 +13,10 @@ use tempfile::TempDir;
 
 use crate::http::HttpClient;
 
-/// A page that shows nothing for so long has failed.
+/// A page that shows nothing for this long has failed.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A browser that is signed in. Dropping it ends all of its processes.
+/// A signed-in browser. Dropping it ends all of its processes.
 pub(super) struct Browser {
     child: Child,
     address: String,
@@ -78,7 +78,7 @@ impl Browser {
         Ok(answer["value"].clone())
     }
 
-    /// Goes to an address, and says how long it took from the request until something was to be seen.
+    /// Opens an address, and returns the time from the request until something was visible.
     pub(super) fn first_paint(&self, address: &str) -> Result<Duration> {
         self.call("url", &json!({ "url": address }))?;
         let script = "return performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? null;";

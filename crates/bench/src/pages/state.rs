@@ -1,4 +1,4 @@
-//! A daemon that was used for a long time.
+//! A daemon that has been used for a long time.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -16,9 +16,9 @@ const SESSIONS: usize = 1000;
 const PLANS: usize = 1000;
 const JOBS: usize = 10_000;
 
-/// So many ask at once, so that many commits are one write.
+/// The number of concurrent callers, so that many commits share one write.
 const CALLERS: usize = 8;
-/// After so many plans the sandboxes of those that are over are collected: there is room for 500.
+/// How many plans to open before collecting the sandboxes of finished ones: there is room for 500.
 const PLANS_AT_A_TIME: usize = 200;
 
 pub(super) struct State {
@@ -84,7 +84,7 @@ impl State {
         })
     }
 
-    /// Every 50th has been talked to.
+    /// Every 50th has had a turn.
     fn session(&self, client: &mut HttpClient, number: usize) -> Result<()> {
         let body = json!({ "directory": self.workspace.path(), "title": format!("Session number {number}") });
         let made = client.post_json("/v1/sessions", &body)?;
@@ -111,7 +111,7 @@ impl State {
         Ok(())
     }
 
-    /// Of 25 plans one is sealed with changes, one is open, and the others were given up.
+    /// Of 25 plans one is sealed with changes, one is open, and the others are discarded.
     fn plan(&self, client: &mut HttpClient, number: usize) -> Result<()> {
         let body = json!({ "directory": self.workspace.path(), "title": format!("Plan number {number}") });
         let made = client.post_json("/v1/plans", &body)?;
@@ -138,7 +138,7 @@ impl State {
         Ok(link.to_owned())
     }
 
-    /// Opens a link as a browser does, and gives back the host of the page and its cookie.
+    /// Opens a link like a browser, and returns the host of the page and its cookie.
     pub(super) fn sign_in(&self) -> Result<(String, String)> {
         let link = self.link()?;
         let (host, path) = link
@@ -206,7 +206,7 @@ impl State {
     }
 }
 
-/// The id of what was made, which may stand alone or under its name.
+/// The id of the new item, which may be at the top level or under its name.
 fn id(made: &Value, name: &str) -> Result<String> {
     let entity = made.get(name).unwrap_or(made);
     let id = entity["id"].as_str().map(str::to_owned);

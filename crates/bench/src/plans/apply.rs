@@ -1,4 +1,4 @@
-//! Landing 1,000 changed files and taking them back, against `git apply` and a sync of the same files.
+//! Applying 1,000 changed files and undoing that, against `git apply` and a sync of the same files.
 
 use std::collections::BTreeSet;
 use std::fs::File;

@@ -1,4 +1,4 @@
-//! Eight who want to land at once, in one workspace.
+//! Eight plans applied at once, in one workspace.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -21,20 +21,20 @@ const FILES: usize = LANDERS * CHANGED;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Share {
     Nothing,
-    /// All change the same line of the same files, each in another way.
+    /// All change the same line of the same files, each in a different way.
     EveryLine,
 }
 
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct Became {
-    /// Said to have landed, with all their files in the tree.
+    /// Reported as applied, with all their files in the tree.
     pub(super) landed: usize,
     pub(super) reported: usize,
-    /// Failed on a lock, or on what another one had left half-way.
+    /// Failed on a lock, or on what another one had left half done.
     pub(super) failed: usize,
-    /// Said to have landed, and not all of it is in the tree.
+    /// Reported as applied, but not all of it is in the tree.
     pub(super) lost: usize,
-    /// Files in the tree that are not as whoever landed left them.
+    /// Files in the tree that differ from what the applied changes left.
     pub(super) dirty: usize,
     /// Rounds after which the repository was in the middle of a merge, or locked.
     pub(super) stuck: usize,
@@ -75,7 +75,7 @@ impl Share {
         Ok(true)
     }
 
-    /// How many files are neither as at first nor as one of those who landed wanted them.
+    /// How many files match neither the original nor the version of one that was applied.
     fn dirty(self, project: &Project, landed: &[usize]) -> Result<usize> {
         let mut dirty = 0;
         for file in 0..FILES {

@@ -1,4 +1,4 @@
-//! What was changed in a sandbox, against `git status`.
+//! Finding what changed in a sandbox, against `git status`.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What `tidelock exec` costs on trees of several sizes, and what the daemon keeps of them in memory.
+//! What `tidelock exec` costs on trees of several sizes, and how much memory the daemon keeps for them.
 
 use std::fs;
 use std::path::Path;
@@ -15,14 +15,14 @@ use crate::own_daemon::Daemon;
 use crate::report::{BarVerdict, Table};
 use crate::statistics::{Figure, nanoseconds, ratio, short};
 
-/// How many files the trees have.
+/// The number of files in each tree.
 const SIZES: [usize; 3] = [1000, 50_000, 200_000];
-/// How often the command runs with nothing changed, and how often with one file changed before each.
+/// How often the command runs with nothing changed, and how often with one file changed before each run.
 const UNCHANGED_RUNS: usize = 15;
 const CHANGED_RUNS: usize = 3;
-/// On the largest tree it may take so many times as long as on the smallest.
+/// How many times longer it may take on the largest tree than on the smallest.
 const BAR_GROWTH: f64 = 2.0;
-/// When memory is looked at, after the last command.
+/// When memory is measured, after the last command.
 const LATER: Duration = Duration::from_secs(10);
 const BAR_MEMORY_MIB: f64 = 150.0;
 

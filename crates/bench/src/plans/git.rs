@@ -1,4 +1,4 @@
-//! The git program, as far as possible without the settings of whoever runs this.
+//! The git program, as far as possible without the user's settings.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::statistics::nanoseconds;
 
-/// Nothing of the user's or the machine's, a name for commits, and no work in the background.
+/// No settings of the user or the machine, a name for commits, and no background work.
 const ENVIRONMENT: &[(&str, &str)] = &[
     ("GIT_CONFIG_GLOBAL", "/dev/null"),
     ("GIT_CONFIG_SYSTEM", "/dev/null"),
@@ -24,7 +24,7 @@ const ENVIRONMENT: &[(&str, &str)] = &[
     ("GIT_CONFIG_VALUE_1", "false"),
 ];
 
-/// A command of git in a directory. Its output goes nowhere unless somebody takes it.
+/// A git command in a directory. Its output is discarded unless the caller captures it.
 pub(super) fn command(directory: &Path, arguments: &[impl AsRef<OsStr>]) -> Command {
     let mut command = Command::new("git");
     command
@@ -38,7 +38,7 @@ pub(super) fn command(directory: &Path, arguments: &[impl AsRef<OsStr>]) -> Comm
     command
 }
 
-/// Runs a command that must succeed, and gives back what it said.
+/// Runs a command that must succeed, and returns its output.
 pub(super) fn run(directory: &Path, arguments: &[impl AsRef<OsStr>]) -> Result<String> {
     let mut command = command(directory, arguments);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -51,7 +51,7 @@ pub(super) fn run(directory: &Path, arguments: &[impl AsRef<OsStr>]) -> Result<S
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Runs a command that must succeed, and gives back how many nanoseconds it took, the start of the program included.
+/// Runs a command that must succeed, and returns how many nanoseconds it took, including the start of the program.
 pub(super) fn time(directory: &Path, arguments: &[impl AsRef<OsStr>]) -> Result<f64> {
     let mut command = command(directory, arguments);
     let began = Instant::now();

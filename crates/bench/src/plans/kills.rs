@@ -1,4 +1,4 @@
-//! A landing of 2,000 files that is killed at a random moment.
+//! An apply of 2,000 files that is killed at a random moment.
 
 use std::collections::hash_map::RandomState;
 use std::ffi::OsString;
@@ -18,12 +18,12 @@ use super::{git, settle};
 use crate::jobs::runtime;
 
 const FILES: usize = 2_000;
-/// The first argument of this program when it is the one that is killed.
+/// The first argument of this program when it is the one to be killed.
 const VICTIM: &str = "land-and-be-killed";
-/// What it says when it begins.
+/// What it prints when it begins.
 const BEGUN: &str = "begun";
 
-/// What was found after the kills.
+/// The findings after the kills.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct KillOutcome {
     /// Rounds in which the kill came before the end.
@@ -32,7 +32,7 @@ pub(super) struct KillOutcome {
     pub(super) old: usize,
     pub(super) new: usize,
     pub(super) mixed: usize,
-    /// A lock that was left, or a state that does not say what is in the tree.
+    /// A leftover lock, or a state that does not match the tree.
     pub(super) stale: usize,
 }
 
@@ -58,7 +58,7 @@ impl Tree {
     fn of(project: &Project) -> Result<Self> {
         let (mut old, mut new) = (0, 0);
         for file in 0..project.files {
-            // A file that is not there is neither.
+            // A missing file is neither.
             let text = project.read(file).unwrap_or_default();
             let before = content(file);
             match text.strip_prefix(before.as_str()) {
@@ -75,7 +75,7 @@ impl Tree {
     }
 }
 
-/// Lands if this program was started for that; it does not come back from it, if it is killed in time.
+/// Applies if this program was started for that; it doesn't return if it is killed in time.
 pub(crate) fn land_if_asked() -> Option<Result<()>> {
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next()? != VICTIM {
@@ -104,7 +104,7 @@ struct Victim(Child);
 
 impl Drop for Victim {
     fn drop(&mut self) {
-        // Of one that was waited for, both do nothing.
+        // After a wait, both do nothing.
         self.0.kill().ok();
         self.0.wait().ok();
     }
@@ -122,7 +122,7 @@ pub(super) fn applies(directory: &Path, tidelock: &Path, rounds: usize) -> Resul
         anyhow::Ok(plan)
     })?;
     let mut found = KillOutcome::default();
-    // The first one is let go to its end, to know how long it takes.
+    // Let the first one finish, to learn how long it takes.
     let mut within = None;
     for _ in 0..=rounds {
         settle();
@@ -179,7 +179,7 @@ impl Apply {
         Ok(self.began.elapsed())
     }
 
-    /// Kills it after so long. Says whether it came in time.
+    /// Kills it after the given time. Returns whether that was in time.
     fn kill(mut self, after: Duration) -> Result<bool> {
         thread::sleep(after); // tidy: a kill at a moment that nobody has chosen
         let had_ended = self.victim.0.try_wait()?.is_some();
@@ -189,8 +189,8 @@ impl Apply {
     }
 }
 
-/// Opens the service again, looks at the tree, and brings it back to where it was. Also says whether the plan says what
-/// is in the tree.
+/// Opens the service again, checks the tree, and restores its original state. Also returns whether the plan's state
+/// matches the tree.
 fn recover(tidelock: &Path, data: &Path, project: &Project, plan: PlanId) -> Result<(Tree, bool)> {
     runtime()?.block_on(async {
         let service = Service::open(tidelock, data).await?;
@@ -250,7 +250,7 @@ pub(super) fn merges(directory: &Path, rounds: usize) -> Result<KillOutcome> {
 }
 
 fn random_below(limit: Duration) -> Duration {
-    // Every state of this kind has keys of its own, from the operating system.
+    // Every `RandomState` has its own keys, from the operating system.
     let random = RandomState::new().build_hasher().finish();
     limit.mul_f64(random as f64 / u64::MAX as f64)
 }

@@ -17,7 +17,7 @@ use crate::turns::{LongContender, Rounds, in_long_turns};
 
 const FILES: usize = 5_000;
 const PLANS: usize = 10;
-/// How many files each plan changes; they are its own.
+/// How many files each plan changes; no two plans share one.
 const CHANGED: usize = 100;
 const ROUNDS: Rounds = Rounds {
     counted: 5,
@@ -38,7 +38,7 @@ pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
     let data = scratch.join("data");
     std::fs::create_dir(&data)?;
     let service = Arc::new(runtime.block_on(Service::open(tidelock, &data))?);
-    // So that everybody finds an image of the workspace as it is.
+    // So that every plan finds a current image of the workspace.
     let prepare = || {
         let prepared = runtime.block_on(async {
             service.collect().await?;

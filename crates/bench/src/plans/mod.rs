@@ -1,8 +1,9 @@
-//! Plans: how soon there is a sandbox, what a capture costs, how fast work lands, and what is left when it is killed.
+//! Plans: how soon there is a sandbox, what a capture costs, how fast changes are applied, and what is left after a
+//! kill.
 //!
-//! The service runs in this program, on a log and in a directory of its own; the shipped program is the keeper of its
-//! commands. The peer is the git program, on the same tree, on the same file system and in the same run. Before a
-//! turn that writes much, everything is brought to the disk, off the clock, so that nobody waits for what others wrote.
+//! The service runs in this program, on its own log and directory; the shipped program is the keeper of its commands.
+//! The peer is the git program, on the same tree, on the same file system and in the same run. Before a turn that
+//! writes a lot, everything is synced to disk, off the clock, so that no contender waits for the writes of others.
 
 pub(crate) mod apply;
 mod at_once;
@@ -25,13 +26,13 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::Result;
 use tempfile::TempDir;
 
-/// Guards the directories that are removed in the end; held for a push or to take all.
+/// Guards the directories to remove at the end; held to push one or to take all.
 static DIRECTORIES: Mutex<Vec<TempDir>> = Mutex::new(Vec::new());
 
 /// Removes all directories of these tables when it is dropped, at the end of the program.
 ///
-/// Not before: ext4 is slow to make files for some minutes after many were deleted, by a factor of ten and more. That
-/// would hit whoever comes next, and make the tables take three times as long.
+/// Not before: for some minutes after many deletions, ext4 creates files slower by a factor of ten and more. That
+/// would hit the next contender, and make the tables take three times as long.
 #[derive(Debug)]
 pub(crate) struct RemoveInTheEnd;
 

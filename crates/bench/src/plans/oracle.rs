@@ -1,4 +1,4 @@
-//! Which of ten open plans get into each other's way.
+//! Which of ten open plans conflict with each other.
 
 use std::path::Path;
 use std::time::Instant;
@@ -20,7 +20,7 @@ const FILES: usize = 1_000;
 const PLANS: usize = 10;
 /// All plans change the same files, which is the worst case.
 const CHANGED: usize = 100;
-/// Two neighbours change the same line, and so conflict; others are some lines apart.
+/// Two neighbors change the same line, and so conflict; others are some lines apart.
 const PAIRS_IN_CONFLICT: usize = PLANS / 2;
 const ROUNDS: Rounds = Rounds {
     counted: 11,
@@ -76,7 +76,7 @@ pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
         for (first, second) in pairs {
             let branches = [first, second].map(|plan| format!("plan-{plan}"));
             let arguments = ["merge-tree", "--write-tree", &branches[0], &branches[1]];
-            // It is an error for git when they conflict.
+            // git exits with an error if they conflict.
             git::command(&project.root, &arguments).status()?;
             all = nanoseconds(began.elapsed());
             if first == 0 {

@@ -1,4 +1,4 @@
-//! A tree of text files in a repository of git, everything committed.
+//! A tree of text files in a git repository, everything committed.
 
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ const DIRECTORIES_IN_A_DIRECTORY: usize = 20;
 /// What [`append`] adds to a file.
 pub(super) const APPENDED: &str = "one line more\n";
 
-/// A tree of text files in a repository of git, everything committed.
+/// A tree of text files in a git repository, everything committed.
 #[derive(Debug)]
 pub(super) struct Project {
     pub(super) root: PathBuf,
@@ -24,7 +24,7 @@ pub(super) struct Project {
 }
 
 impl Project {
-    /// Makes one in a directory that is not there yet. The objects are in a pack, as after a clone.
+    /// Creates one in a directory that does not exist yet. The objects are in a pack, as after a clone.
     pub(super) fn make(root: PathBuf, files: usize) -> Result<Self> {
         std::fs::create_dir(&root).with_context(|| format!("cannot make {}", root.display()))?;
         let root = root.canonicalize()?;
@@ -36,7 +36,7 @@ impl Project {
         Ok(project)
     }
 
-    /// Makes a branch that differs from `main` in some files.
+    /// Creates a branch that differs from `main` in some files.
     pub(super) fn branch(&self, name: &str, changed: impl Iterator<Item = (usize, String)>) -> Result<()> {
         self.import(name, Some("main"), changed)
     }
@@ -94,7 +94,7 @@ pub(super) fn content(file: usize) -> String {
         .collect()
 }
 
-/// The same with another text in one line, counted from 1.
+/// The same with one line replaced, counted from 1.
 pub(super) fn edited(file: usize, line: usize, text: &str) -> String {
     let mut edited = String::new();
     for (number, old) in content(file).lines().enumerate() {
@@ -104,7 +104,7 @@ pub(super) fn edited(file: usize, line: usize, text: &str) -> String {
     edited
 }
 
-/// A line for the shell that appends a line to each of some files, in the root of the tree.
+/// A shell command that appends a line to each of some files, in the root of the tree.
 pub(super) fn append(files: impl Iterator<Item = usize>) -> String {
     let paths: Vec<String> = files.map(path).collect();
     let text = APPENDED.trim_end();

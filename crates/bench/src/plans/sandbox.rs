@@ -24,7 +24,7 @@ const SHORT_ROUNDS: Rounds = Rounds {
     counted: 21,
     warm_up: 2,
 };
-/// For what takes as long as there are files.
+/// For operations that take time proportional to the number of files.
 const FEW_ROUNDS: Rounds = Rounds {
     counted: 5,
     warm_up: 1,
@@ -67,7 +67,7 @@ pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
     Ok(table)
 }
 
-/// That an overlay takes as long on a large tree as on a small one.
+/// Checks that an overlay takes as long on a large tree as on a small one.
 fn of_any_size(table: &mut Table, grounds: &[Sandboxes<'_>; 2]) -> Result<()> {
     let overlay = |sandboxes| make(sandboxes, SandboxStrategy::Overlay);
     let [[few], [many]] = in_long_turns(
@@ -112,7 +112,7 @@ fn against_git(
     Ok(())
 }
 
-/// What is used where there is no overlay.
+/// The strategies that are used without overlays.
 fn fallbacks(table: &mut Table, sandboxes: &Sandboxes<'_>, project: &Project) -> Result<()> {
     let [[copy], [own_worktree], [worktree]] = in_long_turns(
         FEW_ROUNDS,
@@ -167,7 +167,7 @@ fn whole_plan(
 ) -> Result<()> {
     let scratch = scratch()?;
     let service = runtime.block_on(Service::open(tidelock, &scratch))?;
-    // The first one makes the image.
+    // The first one creates the image.
     let first = runtime.block_on(service.plan(&project.root))?;
     let open = |_: &Path| {
         settle();

@@ -1,4 +1,4 @@
-//! Sandboxes by every strategy, without a plan around them.
+//! Sandboxes of every strategy, without a plan around them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub(super) struct Sandboxes<'a> {
 
 pub(super) struct Made {
     pub(super) sandbox: Arc<dyn Sandbox>,
-    /// How long it took until it was.
+    /// How long it took to create.
     pub(super) nanoseconds: f64,
     strategy: Arc<dyn Strategy>,
     order: SandboxSpec,
@@ -62,7 +62,7 @@ impl<'a> Sandboxes<'a> {
         self.make_on(name, &self.warm, Instant::now())
     }
 
-    /// Makes an image in a store of its own, which stays, and then an overlay on it.
+    /// Creates an image in its own store, which stays, and then an overlay on it.
     pub(super) fn make_from_cold(&self) -> Result<Made> {
         let store = format!("cold-{}", PlanId::generate());
         let began = Instant::now();
@@ -92,7 +92,7 @@ impl<'a> Sandboxes<'a> {
         })
     }
 
-    /// Closes a sandbox, and takes it away if it is small. A whole tree stays until the end.
+    /// Closes a sandbox, and removes it if it is small. A whole tree stays until the end.
     pub(super) fn remove(&self, made: Made) -> Result<()> {
         drop(made.sandbox);
         if made.strategy.name() == SandboxStrategy::Overlay {

@@ -1,4 +1,4 @@
-//! What is not a matter of speed: nothing is lost, and nothing is left half-way.
+//! What speed does not measure: nothing is lost, and nothing is left half done.
 
 use std::path::Path;
 
@@ -10,9 +10,9 @@ use super::scratch;
 use crate::jobs::runtime;
 use crate::report::{BarVerdict, Table};
 
-/// How often eight land at once.
+/// How often eight plans are applied at once.
 const ROUNDS: usize = 5;
-/// How often a landing is killed, unless the variable says something else.
+/// How often an apply is killed, unless the variable sets another number.
 const KILLS: usize = 20;
 const KILLS_VARIABLE: &str = "TIDELOCK_BENCH_KILLS";
 

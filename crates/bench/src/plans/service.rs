@@ -1,4 +1,4 @@
-//! The service of plans as the daemon has it, with the log and everything else in one directory.
+//! The plan service as the daemon runs it, with the log and everything else in one directory.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -43,7 +43,7 @@ pub(super) fn environment() -> BTreeMap<OsString, OsString> {
 }
 
 impl Starter {
-    /// Opens a log in a directory. One that was opened there before is opened again, by the same home.
+    /// Opens a log in a directory. A log that already exists there is reopened, with the same home.
     pub(super) async fn open(tidelock: &Path, directory: &Path) -> Result<Self> {
         let name = directory.join("home-id");
         let home_id = match std::fs::read_to_string(&name) {
@@ -72,7 +72,7 @@ impl Starter {
         })
     }
 
-    /// Runs a program that must succeed, and gives back what it wrote to its standard output.
+    /// Runs a program that must succeed, and returns its standard output.
     pub(super) async fn run(&self, entrance: &Entrance, program: &[&str]) -> Result<Vec<u8>> {
         let (first, rest) = program.split_first().context("no program is named")?;
         let mut environment = environment();
@@ -106,7 +106,7 @@ impl Starter {
         Ok(said)
     }
 
-    /// Waits until nothing is left to be done, so that it is not done in somebody else's turn.
+    /// Waits until all work is done, so that none of it falls into another contender's turn.
     pub(super) async fn close(self) {
         let Self {
             processes,
@@ -121,7 +121,7 @@ impl Starter {
 }
 
 impl Service {
-    /// Opens the service in a directory; what an earlier life left there is set right first.
+    /// Opens the service in a directory; recovers first what an earlier instance left there.
     pub(super) async fn open(tidelock: &Path, directory: &Path) -> Result<Self> {
         let starter = Starter::open(tidelock, directory).await?;
         let (plans, mut recovered) = Plans::open(PlansOptions {

@@ -1,4 +1,4 @@
-//! What a build in a fresh sandbox compiles again.
+//! What a build in a fresh sandbox recompiles.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ use super::{git, scratch, settle};
 use crate::jobs::runtime;
 use crate::report::{BarVerdict, Table};
 
-/// Crates of the workspace: the last one uses all others.
+/// Crates of the workspace: the last one depends on all others.
 const CRATES: usize = 8;
 const FUNCTIONS: usize = 200;
 const BUILD: &[&str] = &["cargo", "build", "--quiet", "--offline", "--message-format=json"];

@@ -1,4 +1,4 @@
-//! Many sessions at once, each with a turn that says twenty words a second for ten seconds, and a reader.
+//! Many sessions at once, each with a reader and a turn that outputs twenty words a second for ten seconds.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ const WORDS: usize = 200;
 const EVERY_MS: u64 = 50;
 /// A turn that takes longer was held up.
 const BAR: Duration = Duration::from_secs(11);
-/// How many sessions, and what the program that the report is about makes of them.
+/// How many sessions, and how the program that the report is about copes with them.
 const LOADS: [(usize, &str); 2] = [(200, "126 of 200 finish, in 92–163 s"), (1000, "")];
 
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {

@@ -1,4 +1,4 @@
-//! How soon a session takes the next prompt after its daemon was killed in the middle of a turn.
+//! How soon a session accepts the next prompt after its daemon was killed in the middle of a turn.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,7 +12,7 @@ use crate::report::Table;
 use crate::statistics::nanoseconds;
 
 const TIMES: usize = 5;
-/// The program that the report is about refuses prompts for 28 s then.
+/// The program that the report is about refuses prompts for 28 s after that.
 const BAR_MS: f64 = 1000.0;
 const GONE_WITHIN: Duration = Duration::from_secs(30);
 
@@ -65,7 +65,7 @@ fn kill(pid: u32) -> Result<()> {
     Ok(())
 }
 
-/// Whether a process runs. One that has ended and that nobody has asked about does not.
+/// Whether a process is running. A zombie is not.
 fn is_alive(pid: u32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     status

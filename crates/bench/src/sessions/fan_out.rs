@@ -1,4 +1,4 @@
-//! How many events reach 1, 20 and 200 readers in a second, and what each costs.
+//! How many events per second reach 1, 20 and 200 readers, and what each costs.
 
 use std::path::Path;
 use std::time::Duration;
@@ -21,11 +21,11 @@ const ROUNDS: Rounds = Rounds {
     counted: 5,
     warm_up: 1,
 };
-/// How long a turn waits until its readers are there.
+/// How long a turn waits for its readers to connect.
 const WAIT_MS: u64 = 1500;
 
-/// How many readers, how many events each of them gets, from us and from the peer, and what the program that the report is
-/// about delivers to all of them in a second.
+/// How many readers, how many events each of them gets, from us and from the peer, and how many per second the
+/// program that the report is about delivers to all of them.
 const LOADS: [Load; 3] = [
     Load {
         readers: 1,
@@ -46,9 +46,9 @@ const LOADS: [Load; 3] = [
         original_per_second: 12_000.0,
     },
 ];
-/// How many times as many there shall be.
+/// How many times as many events we have to deliver.
 const BAR_TIMES_ORIGINAL: f64 = 20.0;
-/// The same for what the peer delivers in a second of a processor.
+/// The same, relative to what the peer delivers per second of CPU time.
 const BAR_TIMES_PEER: f64 = 10.0;
 
 #[derive(Clone, Copy, Debug)]
@@ -127,7 +127,7 @@ fn theirs(peer: &Peer, runtime: &Runtime, load: Load) -> Result<[f64; 2]> {
     measured(runtime, &peer.door(), &request, load.readers, peer.pid())
 }
 
-/// Nanoseconds of time and of CPU for each event that a reader got.
+/// Nanoseconds of wall and CPU time for each event that a reader received.
 fn measured(runtime: &Runtime, door: &Door, request: &str, readers: usize, pid: u32) -> Result<[f64; 2]> {
     let before = used_by(pid)?;
     let seen = runtime.block_on(read_all(door, request, readers))?;

@@ -1,4 +1,4 @@
-//! A short turn in a session with no history, and in ones with a long history: it has to cost the same.
+//! A short turn in a session without history, and in ones with a long history: it has to cost the same.
 
 use std::fs;
 use std::path::Path;
@@ -17,12 +17,12 @@ use crate::memory::number;
 use crate::report::{Bar, Table};
 use crate::statistics::{Figure, nanoseconds, ratio, short};
 
-/// A turn is two messages: what was asked, and what was answered.
+/// A turn is two messages: the prompt and the answer.
 const MESSAGES: [u64; 3] = [0, 1000, 100_000];
 const TIMES: usize = 41;
 const WARM_UP: usize = 5;
 const SCRIPT: &str = "steps:\n- say: {text: \"one two three\"}\n";
-/// How many turns are made in one commit.
+/// How many turns are written in one commit.
 const COMMIT_TURNS: u64 = 500;
 const BAR_TIMES: f64 = 2.0;
 
@@ -100,7 +100,7 @@ fn written(pid: u32) -> Result<u64> {
     Ok(number(&counters, "write_bytes"))
 }
 
-/// Puts so many turns before the next one of a session, all like the one that it has.
+/// Inserts turns before the next one of a session, all copies of the one it has.
 async fn lengthen(log: &Log, session: &str, turns: u64) -> Result<()> {
     let stream = StreamId::new(&format!("session/{session}"))?;
     let head = log.head(&stream).await?.context("the session is not there")?;

@@ -1,4 +1,4 @@
-//! Readers to whom nothing is said, in numbers: whether others are still answered, and what each costs.
+//! Large numbers of idle readers: whether others still get answers, and what each costs.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -14,11 +14,11 @@ use crate::report::{BarVerdict, Table};
 use crate::statistics::{percentiles, short};
 
 const READERS: usize = 10_000;
-/// How many the program that the report is about has when it stops answering.
+/// How many readers make the program that the report is about stop answering.
 const ORIGINAL_READERS: usize = 128;
 const SESSIONS: usize = 1000;
 const QUESTIONS: usize = 200;
-/// `/healthz` is answered at once: within this time, nine times of ten.
+/// `/healthz` has to answer within this time, nine times out of ten.
 const BAR_HEALTH: Duration = Duration::from_millis(10);
 const BAR_READER_KIB: f64 = 20.0;
 
@@ -71,7 +71,7 @@ fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Opens more readers, until there are so many.
+/// Opens readers until there are enough.
 fn add(
     runtime: &Runtime,
     daemon: &SessionDaemon,

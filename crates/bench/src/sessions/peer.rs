@@ -12,12 +12,12 @@ use super::sse::Door;
 use crate::http::HttpClient;
 use crate::programs::{finish, peers_directory};
 
-/// Where it stands in the repository, in whose root the benchmark runs.
+/// Its sources, relative to the root of the repository, where the benchmark runs.
 const SOURCES: &str = "crates/bench/peers/fastapi";
-/// It has to answer after this time.
+/// It has to answer within this time.
 const START_WITHIN: Duration = Duration::from_secs(30);
 
-/// A server that runs, and is ended when it is dropped.
+/// A running server. Dropping it ends the server.
 #[derive(Debug)]
 pub(super) struct Peer {
     server: Child,
@@ -55,7 +55,7 @@ impl Peer {
         Door::Tcp(self.address)
     }
 
-    /// Makes a turn that begins when so many readers are there, and says what they ask for.
+    /// Creates a turn that begins when enough readers are there, and returns their request.
     pub(super) fn turn(&self, events: u64, readers: usize) -> Result<String> {
         let wanted = json!({"events": events, "readers": readers});
         let turn = self.client()?.post_json("/turns", &wanted)?;

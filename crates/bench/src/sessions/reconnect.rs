@@ -1,4 +1,4 @@
-//! How soon a reader that comes back is caught up, on a short stream and on a long one.
+//! How soon a returning reader has caught up, on a short stream and on a long one.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use crate::measure::Measured;
 use crate::report::{Bar, BarVerdict, Table};
 use crate::statistics::{Figure, nanoseconds};
 
-/// How many events the streams have.
+/// The lengths of the streams.
 const SHORT: u64 = 10_000;
 const LONG: u64 = 1_000_000;
 /// How many events the reader has missed.
@@ -78,7 +78,7 @@ fn pause(table: &mut Table, daemon: &SessionDaemon) -> Result<()> {
     let began = Instant::now();
     let mut lines = Lines::default();
     runtime.block_on(async {
-        // Broken off or not, what came counts.
+        // Whether it broke off or not, the received events count.
         if let Err(error) = lines.read(paused).await {
             eprintln!("the reader that paused was cut off: {error:#}");
         }

@@ -1,4 +1,4 @@
-//! A daemon of our own with a directory to work on, and what is asked of it.
+//! A daemon of our own with a directory to work on, and the requests to it.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use super::sse::Door;
 use crate::http::HttpClient;
 use crate::own_daemon::Daemon;
 
-/// How long one request waits for the end of a turn; the most that the daemon allows.
+/// How long one request waits for a turn to end; the daemon's maximum.
 const WAIT_MS: u64 = 60_000;
 
 pub(super) struct SessionDaemon {
@@ -36,7 +36,7 @@ impl SessionDaemon {
         })
     }
 
-    /// The same home after something was done to it while nobody had it.
+    /// The same home after something was done to it while no daemon used it.
     pub(super) fn restarted(self, between: impl FnOnce(&Path) -> Result<()>) -> Result<Self> {
         let Self {
             daemon, workspace, ..
@@ -56,7 +56,7 @@ impl SessionDaemon {
         Self::around(daemon, workspace)
     }
 
-    /// A connection of its own for each request: the daemon closes one that is left idle, and the peer has its turn between.
+    /// A new connection for each request: the daemon closes idle ones, and the peer has its turn in between.
     pub(super) fn client(&self) -> Result<HttpClient> {
         HttpClient::unix(&self.socket, &self.token)
     }
@@ -103,7 +103,7 @@ fn id(entity: &Value) -> Result<String> {
     id.context("an entity without an id")
 }
 
-/// A script that waits, so that its readers can come, and then says so many words.
+/// A script that waits for its readers to connect, and then outputs the given number of words.
 pub(super) fn words(wait_ms: u64, words: u64) -> String {
     assert!(words.is_multiple_of(10), "it says ten words at a time");
     format!(

@@ -1,4 +1,4 @@
-//! Readers of streams of server-sent events: as cheap as can be, and none that would miss a gap.
+//! Readers of server-sent events: as cheap as possible, but they detect every gap.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
 
 impl Door {
-    /// Connects and asks. What is answered is still to be read.
+    /// Connects and sends the request. The response has yet to be read.
     pub(crate) async fn ask(&self, request: &str) -> Result<Box<dyn Stream>> {
         let mut stream: Box<dyn Stream> = match self {
             Self::Unix(path) => Box::new(UnixStream::connect(path).await?),
@@ -39,7 +39,7 @@ pub(super) struct Seen {
     pub(super) events: u64,
 }
 
-/// Reads a stream to its end. Each event has the number after the one before.
+/// Reads a stream to its end. The event numbers must be consecutive.
 pub(super) async fn to_the_end(stream: Box<dyn Stream>) -> Result<Seen> {
     let mut lines = Lines::default();
     lines.read(stream).await?;
@@ -51,7 +51,7 @@ pub(super) async fn to_the_end(stream: Box<dyn Stream>) -> Result<Seen> {
     })
 }
 
-/// Reads until so many events have come.
+/// Reads until the given number of events have arrived.
 pub(super) async fn some(mut stream: Box<dyn Stream>, events: u64) -> Result<Instant> {
     let mut lines = Lines::default();
     let mut buffer = vec![0; READ_BYTES];
@@ -63,7 +63,7 @@ pub(super) async fn some(mut stream: Box<dyn Stream>, events: u64) -> Result<Ins
     Ok(Instant::now())
 }
 
-/// Reads until the answer has begun, so that the reader is known to be there.
+/// Reads until the response has begun, so that the reader is known to be connected.
 pub(crate) async fn until_there(stream: &mut Box<dyn Stream>) -> Result<()> {
     let mut said = Vec::new();
     let mut buffer = [0; 1024];
@@ -78,7 +78,7 @@ pub(crate) async fn until_there(stream: &mut Box<dyn Stream>) -> Result<()> {
 /// The lines of a stream, as far as they matter here.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
-    /// The beginning of a line whose end has not come.
+    /// The beginning of an unterminated line.
     rest: Vec<u8>,
     pub(super) events: u64,
     pub(super) last_id: Option<u64>,
@@ -118,7 +118,7 @@ impl Lines {
 
     fn line(&mut self, line: &[u8]) -> Result<()> {
         if let Some(id) = line.strip_prefix(b"id: ") {
-            // An id is a number and, for our own, when the event was written.
+            // An id is a number, followed, for ours, by the time when the event was written.
             let id = std::str::from_utf8(id)?.trim_end();
             let id: u64 = id.split('-').next().unwrap_or(id).parse()?;
             if let Some(last) = self.last_id

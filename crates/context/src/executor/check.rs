@@ -1,16 +1,17 @@
-//! What a strategy says is looked at before it is believed.
+//! Checks the results of a strategy before they are used.
 
 use std::any::Any;
 use std::cmp::Ordering;
 
 use crate::strategy::Hit;
 
-/// So many times the most that are of use is too much: whoever answers with all of it does not look, it lists.
+/// This many times the useful number of hits is too many: a strategy that returns all of them isn't
+/// searching, it is listing.
 const TOO_MANY_TIMES: usize = 10;
-/// The longest reason that is passed on, in characters. It is read by people, on one line.
+/// The longest reason that is passed on, in characters. People read it on one line.
 const REASON_LIMIT_CHARS: usize = 200;
 
-/// The hits, the best first, each place once, and no more than are of use; or what is wrong with them.
+/// The hits, best first, each location once, and no more than are useful; or what is wrong with them.
 pub(super) fn checked(mut hits: Vec<Hit>, most: usize) -> Result<Vec<Hit>, String> {
     let too_many = most.saturating_mul(TOO_MANY_TIMES);
     if hits.len() > too_many {
@@ -29,7 +30,7 @@ pub(super) fn checked(mut hits: Vec<Hit>, most: usize) -> Result<Vec<Hit>, Strin
     Ok(hits)
 }
 
-/// The best first; a full order, so that the same hits are always in the same one.
+/// Best first; a total order, so that the same hits always come in the same order.
 fn order(one: &Hit, other: &Hit) -> Ordering {
     let by_score = other.score.total_cmp(&one.score);
     let permit = |hit: &Hit| (hit.lines, std::cmp::Reverse(hit.depth));
@@ -39,7 +40,7 @@ fn order(one: &Hit, other: &Hit) -> Ordering {
         .then_with(|| one.why.cmp(&other.why))
 }
 
-/// A reason, on one line and not too long.
+/// A reason on one line, cut to the limit.
 pub(super) fn bounded(reason: &str) -> String {
     let clean = |letter: char| if letter.is_control() { ' ' } else { letter };
     let mut letters = reason.trim().chars().map(clean);

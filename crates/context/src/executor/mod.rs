@@ -1,13 +1,13 @@
-//! Runs strategies in parallel, so that none of them can delay the others.
+//! Runs strategies in parallel, so that no strategy can delay the others.
 //!
-//! Each strategy of a question is its own task. It waits for a worker, asks its circuit, and searches until it is
-//! done, its own time is over, the deadline of the question passes, or the caller has gone away. Then:
+//! Each strategy of a question is its own task. It waits for a worker, asks its circuit, and searches until it is done,
+//! its own time is over, the deadline of the question passes, or the caller stops waiting. Then:
 //!
-//! 1. Its outcome is decided once, by whoever is first: the task itself, or the question that no longer waits
+//! 1. Its outcome is decided once, by the first to end it: the task itself, or the question that no longer waits
 //!    (`stage.rs`). A later result changes nothing, neither in the answer nor in the circuit.
-//! 2. The circuit is told in the same step. Failures are: an error, a panic, invalid results, too many results,
-//!    no answer in time. A strategy that was cancelled, didn't apply, or never got a worker is neither a success
-//!    nor a failure.
+//! 2. The outcome is reported to the circuit in the same step. Failures are: an error, a panic, invalid results, too
+//!    many results, no answer in time. A strategy that was cancelled, didn't apply, or never got a worker is neither a
+//!    success nor a failure.
 //! 3. What still runs is cancelled: futures are dropped, and threads see it in their scope. Until it has really
 //!    ended, it keeps its worker (`permit.rs`), so that there are never more running strategies than workers, and
 //!    its task stays, so that a shutdown waits for it.
@@ -46,13 +46,13 @@ pub struct Ran {
     pub hits: Vec<Hit>,
 }
 
-/// Runs strategies: the step of the pipeline between the question and the findings. A trait, so that the acceptance tests can
-/// put the faulty algorithms of the reports in its place.
+/// Runs strategies: the step of the pipeline between the question and the findings. It is a trait so that the
+/// acceptance tests can substitute the faulty algorithms from the reports.
 #[async_trait]
 pub trait Execute: Send + Sync + std::fmt::Debug {
-    /// Runs the strategies, each within its own time and all of them until the deadline. The results are in the
-    /// order of the strategies, whichever was first. *Cancel safety*: if the future is dropped, what runs is
-    /// cancelled.
+    /// Runs the strategies, each within its own time and all of them until the deadline. The results are in the order
+    /// of the strategies, no matter which finished first. *Cancel safety*: if the future is dropped, running strategies
+    /// are cancelled.
     async fn run(
         &self,
         ask: &Arc<Ask>,
@@ -134,7 +134,7 @@ impl Execute for ParallelStrategyExecutor {
     }
 }
 
-/// Waits until all have ended, or nobody waits anymore, and returns how the unfinished ones end.
+/// Waits until all have ended, or the caller no longer waits, and returns how the unfinished ones end.
 async fn wait(ends: Vec<oneshot::Receiver<()>>, deadline: &Deadline, scope: &Scope) -> End {
     let mut all = pin!(async {
         for end in ends {
@@ -156,7 +156,7 @@ async fn wait(ends: Vec<oneshot::Receiver<()>>, deadline: &Deadline, scope: &Sco
     .await
 }
 
-/// Cancels what runs for a question when the question is over, however it ends.
+/// Cancels everything that runs for a question when the question is over, however it ends.
 pub(crate) struct CancelOnDrop(pub(crate) CancellationToken);
 
 impl Drop for CancelOnDrop {

@@ -13,7 +13,7 @@ tokio::task_local! {
     static PERMIT: Share;
 }
 
-/// A worker's permit. It is released when all shares are gone.
+/// A worker's permit. It is released when all shares have been dropped.
 #[derive(Debug)]
 pub(super) struct WorkerPermit {
     share: Share,
@@ -21,7 +21,7 @@ pub(super) struct WorkerPermit {
     permit: OwnedSemaphorePermit,
 }
 
-/// A share of a permit. Nothing is ever sent: only the drop of the last one matters.
+/// A share of a permit. Nothing is ever sent: only dropping the last one matters.
 type Share = mpsc::Sender<()>;
 
 impl WorkerPermit {
@@ -35,7 +35,7 @@ impl WorkerPermit {
         }
     }
 
-    /// Runs something under this permit: what it starts on threads takes a share.
+    /// Runs something under this permit: work that it starts on threads takes a share.
     pub(super) async fn holding<F: Future>(&self, work: F) -> F::Output {
         PERMIT.scope(self.share.clone(), work).await
     }
@@ -54,7 +54,7 @@ impl WorkerPermit {
 /// hasn't started when its scope is cancelled doesn't start.
 ///
 /// # Errors
-/// The error of the work, or that it panicked.
+/// The error of the work, or an error if it panicked.
 pub async fn on_thread<R: Send + 'static>(
     scope: Scope,
     work: impl FnOnce(&Scope) -> Result<R, StrategyError> + Send + 'static,

@@ -14,7 +14,7 @@ use crate::strategy::{Hit, StrategyName};
 #[derive(Debug)]
 pub(super) struct Stage {
     strategy: StrategyName,
-    /// The breaker's lock is taken while this one is held, and none is taken while that one is.
+    /// The breaker's lock is taken while this one is held, and no lock is taken while the breaker's is held.
     now: Mutex<StageState>,
 }
 
@@ -73,7 +73,7 @@ impl Stage {
         }
     }
 
-    /// It ends, unless it already has, and its circuit is told.
+    /// It ends, unless it already has, and the outcome is reported to its circuit.
     pub(super) fn end(&self, end: End, time: Instant) {
         let mut now = self.lock();
         if matches!(*now, StageState::Ended(_)) {
@@ -259,7 +259,7 @@ mod tests {
         }
     }
 
-    /// A call that was let through before the circuit opened ends after that, either way.
+    /// A call that was let through before the circuit opened ends after that, successfully or not.
     #[test]
     fn a_late_result_from_before_the_circuit_opened_changes_nothing() {
         for end in [

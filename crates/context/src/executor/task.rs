@@ -1,4 +1,4 @@
-//! Runs one strategy, from the wait for a worker to the end of everything that it has started.
+//! Runs one strategy, from the wait for a worker to the end of everything that it started.
 
 use std::any::Any;
 use std::future::Future;
@@ -31,7 +31,8 @@ pub(super) struct Task {
 type TaskResult = Result<Result<Vec<Hit>, StrategyError>, Box<dyn Any + Send>>;
 
 impl Task {
-    /// Runs it. `ended` is notified when the outcome is decided; the task continues until nothing of it is left.
+    /// Runs it. `ended` is notified when the outcome is decided; the task continues until everything it started has
+    /// ended.
     pub(super) async fn run(self, ended: oneshot::Sender<()>) {
         match self.permit().await {
             Err(end) => self.stage.end(end, self.clock.now()),
@@ -45,8 +46,8 @@ impl Task {
     /// Waits for a worker, unless that is pointless.
     async fn permit(&self) -> Result<WorkerPermit, End> {
         let circuit = self.stage_circuit();
-        // Nobody should wait for a worker only to learn that there is nothing to do. This is only a hint: the
-        // breaker is really asked once there is a worker.
+        // Don't wait for a worker only to find that there is nothing to do. This is only a hint: the breaker
+        // decides once there is a worker.
         if self.breakers.is_open(&circuit)
             && let Err(open) = self.breakers.acquire(&circuit)
         {
@@ -149,7 +150,8 @@ impl<F: Future> Future for Caught<F> {
     type Output = Result<F::Output, Box<dyn Any + Send>>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        // After a panic the future is dropped and never polled again, so nobody sees its inconsistent state.
+        // After a panic, the future is dropped and never polled again, so its inconsistent state is never
+        // observed.
         match catch_unwind(AssertUnwindSafe(|| self.0.as_mut().poll(context))) {
             Ok(polled) => polled.map(Ok),
             Err(panic) => Poll::Ready(Err(panic)),

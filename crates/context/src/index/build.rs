@@ -14,7 +14,7 @@ use super::way::{Turn, Way};
 use crate::disk::Root;
 use crate::path::TreePath;
 
-/// How many threads build. Parsing is most of the work, and others need the machine too.
+/// How many threads build. Parsing is most of the work, and the machine has other work to do.
 const MOST_BUILDERS: usize = 4;
 /// How many files a thread takes at a time: few, so that all end at about the same time.
 const FILES_AT_A_TIME: usize = 16;

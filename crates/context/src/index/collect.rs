@@ -7,8 +7,8 @@ use super::entry::FileEntry;
 use super::extract::{Extracted, trigram_key};
 use super::segment::{Segment, SegmentWriter};
 
-/// How much all threads together collect before writing. The lists grow by doubling, and what they leave behind
-/// isn't reused, so it may be twice as much. With less, there would be more segments to merge.
+/// How much all threads together collect before writing. The lists grow by doubling, and their old allocations aren't
+/// reused, so it may be twice as much. With less, there would be more segments to merge.
 const COLLECT_BYTES: usize = 8 * 1024 * 1024;
 /// How many files are collected: their numbers have 16 bits.
 const MOST_COLLECTED: usize = 1 << 16;

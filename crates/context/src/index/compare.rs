@@ -23,7 +23,7 @@ const MOST_DIRECTORIES: usize = 256;
 pub(super) struct Difference {
     /// Files that are new or have changed, in order.
     pub(super) changed: Vec<TreePath>,
-    /// Files that are gone, in order.
+    /// Files that no longer exist, in order.
     pub(super) gone: Vec<TreePath>,
 }
 

@@ -86,7 +86,7 @@ pub(super) struct FileEntry {
 }
 
 impl FileEntry {
-    /// Appends it to a table whose last path was `before`.
+    /// Appends it to a table. `before` is the previous path in the table.
     pub(super) fn put(&self, bytes: &mut Vec<u8>, before: &str) {
         let path = self.path.as_str();
         let pairs = before.bytes().zip(path.bytes());
@@ -103,7 +103,7 @@ impl FileEntry {
         put(bytes, u64::from(self.holds == Holds::Text));
     }
 
-    /// Reads one from a table whose last path was `before`.
+    /// Reads one from a table. `before` is the previous path in the table.
     pub(super) fn take(front: &mut Front<'_>, before: &str) -> Option<Self> {
         let shared = front.length()?;
         let mut path = before.get(..shared)?.to_owned();

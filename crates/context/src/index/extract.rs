@@ -33,7 +33,7 @@ pub(super) struct Extracted<'from> {
     pub(super) trigrams: &'from [u32],
     /// Keys of names, in order, each once.
     pub(super) names: &'from [u64],
-    /// The encoded outline; empty if there is none.
+    /// The encoded outline; empty if the file has no outline.
     pub(super) outline: Vec<u8>,
 }
 
@@ -47,7 +47,7 @@ impl Extractor {
         }
     }
 
-    /// Extracts a file; `None` if it is gone, or too large.
+    /// Extracts a file; `None` if it no longer exists, or is too large.
     pub(super) fn extract(&mut self, root: &Root, path: &TreePath, scope: &Scope) -> Option<Extracted<'_>> {
         let now = SystemTime::now();
         self.clear();

@@ -18,7 +18,7 @@ use super::writer::Writer;
 
 /// How long a watch may take to start. If it takes longer, the tree is compared with every question instead.
 const FOLLOW_PATIENCE: Duration = Duration::from_secs(60);
-/// An index that couldn't be built isn't retried sooner than this, however often somebody asks.
+/// An index that couldn't be built isn't retried sooner than this, no matter how often it is requested.
 const RETRY_PAUSE: Duration = Duration::from_secs(10);
 /// How many files are processed between two progress reports.
 const PROGRESS_STEP: u64 = 256;
@@ -49,7 +49,7 @@ pub(super) struct VisibleIndex {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Sight {
     Whole,
-    /// It doesn't, or there is none: the tree has to be compared.
+    /// It doesn't, or there is no watch: the tree has to be compared.
     Partial,
 }
 
@@ -68,7 +68,7 @@ impl IndexShared {
     }
 
     fn set_state(&self, next: &IndexState) {
-        // Building threads report progress in the meantime, but only for a state that was there before.
+        // Building threads report progress in the meantime, but only for a state that existed before.
         while self
             .state
             .transition(self.state.read().generation, next.clone())
@@ -81,7 +81,7 @@ impl IndexShared {
         if let IndexState::Building { files: before } = &*seen.state
             && files >= before + PROGRESS_STEP
         {
-            // Somebody else was faster, and their report is as good.
+            // Another thread was faster, and its report is just as good.
             drop(
                 self.state
                     .transition(seen.generation, IndexState::Building { files }),
@@ -208,7 +208,7 @@ async fn step(
         })
     };
     let (mut writer, snapshot) = noted.await??;
-    // Until the changes are read, it is at least known which files have them.
+    // Until the changes are read, we at least know which files have them.
     if is_shown {
         shared.show(Some(snapshot));
     }
@@ -280,8 +280,8 @@ impl Merging {
         }
     }
 
-    /// Waits until it has ended; forever if there is none. *Cancel safety*: the future may be dropped at any
-    /// time.
+    /// Waits until it has ended; forever if no merge is running. *Cancel safety*: the future may be dropped
+    /// at any time.
     async fn finished(&mut self) -> Result<io::Result<Merged>, Failure> {
         let Some(merging) = &mut self.0 else {
             return std::future::pending().await;
@@ -293,7 +293,7 @@ impl Merging {
 
     async fn end(&mut self) {
         if let Some(merging) = self.0.take() {
-            // Its scope is cancelled, or nobody needs the result.
+            // Its scope is cancelled, or the result isn't needed.
             drop(merging.await);
         }
     }

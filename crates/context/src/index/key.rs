@@ -2,7 +2,7 @@
 
 /// A key by which a file is found: a trigram, or a name that is defined or mentioned in it.
 ///
-/// Keys ignore ASCII case. Names are hashed: two names may share a hash, so what is found by a name must be
+/// Keys ignore ASCII case. Names are hashed: two names may share a hash, so files found by a name must be
 /// verified.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Key(u64);
@@ -32,7 +32,7 @@ impl Key {
         Self(MENTIONED | hash(name))
     }
 
-    /// Something is defined with this word in its name, as in [`Term::parts`](crate::Term::parts).
+    /// Something with this word in its name is defined, as in [`Term::parts`](crate::Term::parts).
     #[must_use]
     pub fn part(word: &str) -> Self {
         Self(PART | hash(word))

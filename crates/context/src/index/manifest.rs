@@ -8,10 +8,9 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 const NAME: &str = "manifest.json";
-/// The size limit of a manifest.
 const LIMIT_BYTES: u64 = 1024 * 1024;
-/// The format of this version. Another format is rebuilt: the format of segments, the keys and the outlines all
-/// count.
+/// The format of this version. An index in another format is rebuilt. Changes to the segments, the keys or
+/// the outlines are all changes of the format.
 const FORMAT: u32 = 1;
 
 #[derive(Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
@@ -62,7 +61,7 @@ impl Manifest {
                 .to_str()
                 .is_none_or(|name| name != NAME && !named.contains(name))
             {
-                // What isn't removed now is removed the next time.
+                // Files that can't be removed now are removed the next time.
                 drop(fs::remove_file(entry.path()));
             }
         }

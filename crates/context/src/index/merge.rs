@@ -19,7 +19,7 @@ const NOWHERE: u32 = u32::MAX;
 #[derive(Debug)]
 pub(super) struct Merged {
     pub(super) inputs: Vec<Part>,
-    /// `None` if none of their files counts.
+    /// `None` if no file of the parts counts.
     pub(super) segment: Option<Segment>,
     /// For each part, the new number of each file.
     moved: Vec<Vec<u32>>,

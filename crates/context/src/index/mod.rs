@@ -6,14 +6,13 @@
 //!
 //! - `entry.rs`, `key.rs`, `record.rs`, `numbers.rs`: what is stored about a file, and how.
 //! - `extract.rs`, `collect.rs`, `build.rs`: from files to segments. `part.rs` has one file in memory as well.
-//! - `segment/`: a file with the keys of many files. `manifest.rs`: which of them count. `merge.rs`: merges
-//!   several.
+//! - `segment/`: a file with the keys of many files. `manifest.rs`: which segments count. `merge.rs`: merges several.
 //! - `part.rs`: a segment or a piece, and which of its files still count.
 //! - `compare.rs`: how the tree differs from the index. `writer.rs`: applies the differences.
-//! - `inbox.rs`, `keeper.rs`, `service.rs`: the one task that does it, and how it is asked. `way.rs`: who has
+//! - `inbox.rs`, `keeper.rs`, `service.rs`: the one task that does it, and how to request work. `way.rs`: who has
 //!   priority.
 //!
-//! **Invariant:** the index is a cache. It tells which files *may* contain something; callers read the file to
+//! **Invariant:** the index is a cache. It determines which files *may* contain something; callers read the file to
 //! verify. Invalid data on disk counts as missing and is rebuilt.
 //!
 //! **Invariant:** a file counts in at most one part. Before another version of it is added, the earlier one stops

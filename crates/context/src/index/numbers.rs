@@ -13,7 +13,7 @@ pub(super) fn put_text(bytes: &mut Vec<u8>, text: &str) {
     bytes.extend_from_slice(text.as_bytes());
 }
 
-/// Reads bytes from the front. Invalid bytes are a `None`.
+/// Reads bytes from the front. Returns `None` for invalid bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Front<'bytes>(pub(super) &'bytes [u8]);
 
@@ -44,7 +44,6 @@ impl<'bytes> Front<'bytes> {
         self.number()?.try_into().ok()
     }
 
-    /// The next bytes.
     pub(super) fn take(&mut self, length: usize) -> Option<&'bytes [u8]> {
         let (taken, rest) = self.0.split_at_checked(length)?;
         self.0 = rest;

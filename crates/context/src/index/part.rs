@@ -41,7 +41,7 @@ impl Content {
         }
     }
 
-    /// The encoded outline of a file; empty if there is none.
+    /// The encoded outline of a file; empty if the file has no outline.
     pub(super) fn outline(&self, file: u32) -> io::Result<Vec<u8>> {
         match self {
             Self::Segment(segment) => segment.outline(file),
@@ -126,7 +126,7 @@ pub(super) struct Piece {
     pub(super) entry: FileEntry,
     /// In order, each once.
     pub(super) keys: Vec<u64>,
-    /// Encoded; empty if there is none.
+    /// Encoded; empty if the file has no outline.
     pub(super) outline: Vec<u8>,
 }
 

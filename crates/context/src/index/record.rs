@@ -4,7 +4,6 @@ use super::numbers::{Front, put, put_text};
 use crate::lines::Lines;
 use crate::outline::{Definition, Language, Outline, Reference, SymbolKind};
 
-/// An outline as bytes.
 pub(super) fn encode(outline: &Outline) -> Vec<u8> {
     let mut bytes = vec![outline.language as u8];
     put(&mut bytes, outline.definitions.len() as u64);

@@ -39,7 +39,7 @@ pub enum IndexState {
         files: u64,
     },
     Ready,
-    /// It can't be built: the tree can't be read, or the disk is full. It is tried again with a later request.
+    /// It can't be built: the tree can't be read, or the disk is full. A later request tries again.
     Failed {
         why: String,
     },
@@ -103,7 +103,7 @@ impl Index {
     pub async fn up_to_date(&self, deadline: Deadline, scope: &Scope) -> Option<Arc<Snapshot>> {
         loop {
             let watch = self.look_again(&deadline, scope).await;
-            // If the watch was replaced in the meantime, the next one reports what was missing.
+            // If the watch was replaced in the meantime, the next one reports the missing changes.
             let is_the_same = {
                 let now = self.shared.shown().watch.clone();
                 watch.as_ref().map(Arc::as_ptr) == now.as_ref().map(Arc::as_ptr)
@@ -166,7 +166,7 @@ impl Index {
         self.shared.inbox.ask(Effort::Rebuild);
     }
 
-    /// Stops the background work. What is on disk stays.
+    /// Stops the background work. The index stays on disk.
     pub fn close(&self) {
         let cause = Cause::new("the index", "nobody needs it any more");
         self.shared.ending.cancel(cause);

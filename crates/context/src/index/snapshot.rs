@@ -11,11 +11,11 @@ use super::record;
 use crate::outline::Outline;
 use crate::path::TreePath;
 
-/// A file of a snapshot. Numbers of one snapshot mean nothing in another.
+/// A file of a snapshot. Its number is meaningless in another snapshot.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct FileId(pub u32);
 
-/// An index at one point in time. It doesn't change as long as somebody holds it. Reading it blocks for a moment.
+/// An index at one point in time. It doesn't change as long as somebody holds it. Reading it blocks briefly.
 #[derive(Debug, Default)]
 pub struct Snapshot {
     parts: Vec<Part>,
@@ -94,16 +94,16 @@ impl Snapshot {
         })
     }
 
-    /// How many bytes a file has.
+    /// The size of a file in bytes.
     #[must_use]
     pub fn bytes(&self, file: FileId) -> u64 {
         self.entry(file).map_or(0, |entry| entry.stamp.size)
     }
 
-    /// How many files have a key, or a little more than that. Cheap.
+    /// How many files have a key, or slightly more. Cheap.
     ///
     /// # Errors
-    /// The index cannot be read.
+    /// The index can't be read.
     pub fn count(&self, key: Key) -> io::Result<usize> {
         self.parts
             .iter()
@@ -114,7 +114,7 @@ impl Snapshot {
     /// Which files have a key, in the order of their numbers.
     ///
     /// # Errors
-    /// The index cannot be read.
+    /// The index can't be read.
     pub fn with(&self, key: Key) -> io::Result<Vec<FileId>> {
         let mut found = Vec::new();
         let mut list = Vec::new();
@@ -127,10 +127,10 @@ impl Snapshot {
         Ok(found)
     }
 
-    /// The outline of a file as it was when it was read for the index.
+    /// The outline of a file from when it was indexed.
     ///
     /// # Errors
-    /// The index cannot be read.
+    /// The index can't be read.
     pub fn outline(&self, file: FileId) -> io::Result<Option<Outline>> {
         let Some((part, file)) = self.place(file) else {
             return Ok(None);
@@ -143,8 +143,8 @@ impl Snapshot {
         record::decode(&bytes).map(Some).ok_or_else(broken)
     }
 
-    /// Files that changed on disk after this moment, in order: those that are known to have changed and are not in the index
-    /// yet, and, if a time is given, those that changed or went away after it.
+    /// Files that changed on disk after the snapshot, in order: those that are known to have changed and aren't in the
+    /// index yet, and, if a time is given, those that changed or were deleted after it.
     #[must_use]
     pub fn changed_since(&self, time: Option<SystemTime>) -> Vec<TreePath> {
         let mut changed = self.beside.to_vec();

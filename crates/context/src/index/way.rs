@@ -1,4 +1,4 @@
-//! Questions that do without an index have priority over building one: both want all cores, and somebody waits
+//! Questions that run without an index have priority over building one: both want all cores, and somebody is waiting
 //! for the question.
 
 use std::sync::Arc;
@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use kernel::{Clock, Deadline, Scope, Slot};
 
-/// The longest time that a build waits at a time. Afterwards it works as long as it has waited, so that an index
-/// takes at most twice the time, however many questions there are.
+/// The longest time that a build waits at a time. Afterwards it works as long as it has waited, so that building an
+/// index takes at most twice the time, no matter how many questions there are.
 const MOST_WAIT: Duration = Duration::from_secs(1);
 
 /// How many questions are searching all files of a tree. Clones share the count.
@@ -65,7 +65,7 @@ impl Drop for Walking {
     }
 }
 
-/// Changes the count. If somebody else was faster, it is tried again on the newest count.
+/// Changes the count. If another thread was faster, tries again with the newest count.
 fn change(walking: &Slot<usize>, next: impl Fn(usize) -> usize) {
     loop {
         let seen = walking.read();
@@ -84,7 +84,7 @@ mod tests {
 
     use super::*;
 
-    /// More than any machine takes for a step.
+    /// More than any machine needs for a step.
     const LONG: Duration = Duration::from_secs(30);
 
     #[test]
@@ -132,7 +132,7 @@ mod tests {
         manual.advance(MOST_WAIT / 2);
         go.send(()).unwrap();
         is_waiting();
-        // However long somebody walks, it continues.
+        // It continues, no matter how long somebody walks.
         manual.advance(MOST_WAIT);
         goes_on();
         manual.advance(MOST_WAIT);

@@ -198,7 +198,7 @@ impl Writer {
         Ok(())
     }
 
-    /// What to merge now, if anything.
+    /// The parts to merge now, if any.
     pub(super) fn to_merge(&self) -> Option<Vec<Part>> {
         let (segments, pieces) = self.parts.split_at(self.pieces_at());
         let size = |part: &Part| part.content.segment().map_or(0, Segment::bytes);
@@ -318,7 +318,7 @@ impl Writer {
     }
 }
 
-/// How many segments, smallest first, to merge with others of this size: enough that few are left, but none that
+/// How many segments, smallest first, to merge with others of this size: enough that few are left, but no segment that
 /// is much larger than all before it, so that files aren't rewritten again and again.
 fn how_many(sizes: &[u64], mut small: u64) -> usize {
     let mut taken = 0;

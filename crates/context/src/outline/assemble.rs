@@ -1,4 +1,4 @@
-//! Captures to an outline. Pure.
+//! Builds an outline from captures. Pure.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -56,7 +56,7 @@ pub(super) fn assemble(language: Language, text: &str, captures: Captures) -> Ou
     }
 }
 
-/// Removes duplicates. Several patterns may match one definition: the widest counts, and of equally wide ones the one
+/// Removes duplicates. Several patterns may match one definition: the widest wins, and among equally wide ones the one
 /// that knows the body, then the kind.
 fn distinct(mut found: Vec<CapturedDefinition>) -> Vec<CapturedDefinition> {
     found.sort_by_key(|one| {
@@ -81,20 +81,20 @@ fn distinct(mut found: Vec<CapturedDefinition>) -> Vec<CapturedDefinition> {
     distinct
 }
 
-/// A definition that has not ended yet.
+/// A definition that hasn't ended yet.
 struct Open {
     bytes: Range<usize>,
     place: u32,
-    /// Whether it is a function, or inside of one.
+    /// Whether it is a function, or inside one.
     in_function: bool,
 }
 
 fn definitions(text: &str, found: Vec<CapturedDefinition>, above: &Above) -> Vec<Definition> {
     let mut definitions: Vec<Definition> = Vec::new();
-    // What is open at this place of the text, from the outside to the inside.
+    // The definitions that are open at this position in the text, outermost first.
     let mut open: Vec<Open> = Vec::new();
     for one in found {
-        // What has the same bytes stands beside it: `a, b = 1, 2`.
+        // Definitions with the same bytes are siblings: `a, b = 1, 2`.
         while open
             .last()
             .is_some_and(|last| last.bytes.end < one.bytes.end || last.bytes == one.bytes)
@@ -109,7 +109,7 @@ fn definitions(text: &str, found: Vec<CapturedDefinition>, above: &Above) -> Vec
         };
         let kind = kind_within(one.kind, parent_kind);
         let is_local = kind == SymbolKind::Value && in_function;
-        // A `typedef` and the `struct` inside of it, both of the same name.
+        // A `typedef` and the `struct` inside it, both with the same name.
         let is_twin = kind == SymbolKind::Type
             && parent.is_some_and(|place| {
                 let parent = &definitions[place as usize];
@@ -170,7 +170,7 @@ fn lines(text: &str, one: &CapturedDefinition, above: &Above) -> Option<(Lines, 
     let body = one.body.filter(|body| one.bytes.contains(body)).and_then(|body| {
         let before = text.as_bytes().get(one.bytes.start..body)?;
         let row = first + u32::try_from(memchr::memchr_iter(b'\n', before).count()).ok()?;
-        // A body that has its line for itself is not part of the signature.
+        // A body on its own line isn't part of the signature.
         let alone = begins_line(text, body) && row > first;
         Some(if alone { row - 1 } else { row })
     });
@@ -191,7 +191,7 @@ fn begins_line(text: &str, at: usize) -> bool {
     before.all(u8::is_ascii_whitespace)
 }
 
-/// Comments and attributes on lines of their own: the last row of each, and its first.
+/// Comments and attributes on their own lines: the last row of each, and its first.
 struct Above(BTreeMap<u32, u32>);
 
 impl Above {
@@ -215,7 +215,7 @@ impl Above {
     }
 }
 
-/// Whether a comment documents the enclosing file or module, and not what follows.
+/// Whether a comment documents the enclosing file or module, not the item that follows.
 fn is_about_what_is_around(comment: &str) -> bool {
     comment.starts_with("//!") || comment.starts_with("/*!") || comment.starts_with("#!")
 }
@@ -225,7 +225,7 @@ fn references(
     mut found: Vec<Range<usize>>,
     definitions: &[CapturedDefinition],
 ) -> Vec<Reference> {
-    // The name of a definition is no use of it. That of an `impl` block is.
+    // The name of a definition isn't a use of it. The name of an `impl` block is.
     let own = |one: &&CapturedDefinition| one.kind != SymbolKind::Implementation;
     let mut names: Vec<usize> = definitions.iter().filter(own).map(|one| one.name.start).collect();
     names.sort_unstable();

@@ -1,4 +1,4 @@
-//! What is looked for in each language.
+//! The query of each language.
 
 use std::sync::OnceLock;
 
@@ -12,7 +12,7 @@ pub(super) enum Capture {
     Name,
     Body,
     Reference,
-    /// A name that is used, if it begins with a capital letter.
+    /// A referenced name, if it begins with a capital letter.
     CapitalReference,
     Above,
 }

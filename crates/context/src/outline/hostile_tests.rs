@@ -1,4 +1,4 @@
-//! Sources that were made to do harm, or were never sources.
+//! Malicious sources, and files that aren't source code at all.
 
 use kernel::{CancellationToken, Cause, Scope};
 use proptest::prelude::{ProptestConfig, Strategy as _, any, prop_oneof, proptest};
@@ -10,7 +10,7 @@ const FILES: [&str; 10] = [
     "a.rs", "a.py", "a.js", "a.ts", "a.tsx", "a.go", "a.c", "a.h", "a.cpp", "A.java",
 ];
 
-/// Code with something of everything, to be cut and mixed.
+/// Code with a bit of everything, to cut and mix.
 const PIECES: [&str; 9] = [
     "/// Doc.\n#[a]\npub struct A<T> where T: B { x: u8, }\nimpl A { fn f(&self) { g!(h(1)); } }\n",
     "@d\nclass A(B):\n    x: int = 1\n    def f(self):\n        return g(1)\n",
@@ -32,7 +32,7 @@ fn check(path: &str, text: &str) {
     let Some(found) = outline_of(path, text, &scope) else {
         return;
     };
-    // On a very slow machine the time of a hostile one may be over.
+    // On a very slow machine, a hostile source may run out of time.
     if let Some(again) = outline_of(path, text, &scope) {
         assert_eq!(again, found, "the same each time");
     }
@@ -126,7 +126,7 @@ fn a_cancelled_scope_ends_it_and_the_next_file_is_not_the_worse_for_it() {
 fn a_scope_that_is_cancelled_meanwhile_ends_it() {
     let token = CancellationToken::new();
     let scope = token.scope();
-    // One that takes long: what is open is never closed.
+    // A source that takes long: its brackets are never closed.
     let text = "fn a() { b![".repeat(80_000);
     let found = std::thread::scope(|threads| {
         let parsing = threads.spawn(|| outline_of("a.rs", &text, &scope));

@@ -5,7 +5,7 @@ use memchr::memmem;
 use super::types::Language;
 use crate::path::TreePath;
 
-/// How much of a header is looked at to tell C from C++.
+/// How much of a header is read to tell C from C++.
 const HEADER_LOOK_BYTES: usize = 64 * 1024;
 
 /// Keywords of C++ that C doesn't have. `extern "C"` is in headers of both.
@@ -23,7 +23,7 @@ const ONLY_IN_CPP: [&[u8]; 10] = [
 ];
 
 impl Language {
-    /// The language of a file, by its name. Only a header is looked into.
+    /// The language of a file, by its name. Only the content of headers is examined.
     #[must_use]
     pub fn of(path: &TreePath, text: &str) -> Option<Self> {
         let ending = path.extension()?;
@@ -49,7 +49,7 @@ impl Language {
         })
     }
 
-    /// Whether there may be outlines of files with this name. Cheap.
+    /// Whether files with this name may have outlines. Cheap.
     pub(crate) fn is_known(path: &TreePath) -> bool {
         Self::of(path, "").is_some()
     }

@@ -1,5 +1,5 @@
-//! Small sources and their outlines, for every language. An outline is written as one line for each definition: its lines,
-//! the last line of its signature, its kind, and its name below that of its parents; and then the names that are used.
+//! Small sources and their outlines, for every language. An outline has one line for each definition: its lines, the
+//! last line of its signature, its kind, and its name below that of its parents; then the referenced names.
 
 use std::fmt::Write as _;
 

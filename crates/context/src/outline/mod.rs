@@ -1,12 +1,13 @@
-//! The outline of a file: what is defined in it, and which names it mentions.
+//! The outline of a file: its definitions, and the names it mentions.
 //!
-//! Made by tree-sitter from the text alone: no configuration, no build, and broken code is as welcome as any.
+//! Tree-sitter builds it from the text alone: no configuration, no build, and broken code works as well.
 //!
-//! - `types.rs`: what an outline is made of.
-//! - `language.rs`: which language a file is in. `grammar.rs`, `queries/`: what is looked for in each language.
-//! - `parse.rs`: the text to captures, within limits. `assemble.rs`: captures to an outline, pure.
+//! - `types.rs`: the parts of an outline.
+//! - `language.rs`: the language of a file. `grammar.rs`, `queries/`: the query of each language.
+//! - `parse.rs`: from text to captures, within limits. `assemble.rs`: from captures to an outline, pure.
 //!
-//! **What must not happen here:** reading files, and recursion over a syntax tree, whose depth is up to the file.
+//! **What must not happen here:** reading files, and recursion over a syntax tree, because the file determines its
+//! depth.
 
 mod assemble;
 mod grammar;

@@ -1,4 +1,4 @@
-//! The text of a file to captures, within limits.
+//! From the text of a file to captures, within limits.
 
 use std::cell::RefCell;
 use std::ops::ControlFlow;
@@ -15,17 +15,17 @@ use super::types::{Language, Outline};
 use crate::path::TreePath;
 use crate::view::FILE_LIMIT_BYTES;
 
-/// The work limit of a file, in steps of a hundred operations: a base, plus some for each kilobyte. Code takes a
-/// tenth of that. Work is counted and not time, so that a busy machine finds what an idle one does.
+/// The work limit of a file, in steps of a hundred operations: a base, plus some for each kilobyte. Code takes a tenth
+/// of that. This limits work rather than time, so that a busy machine finds the same as an idle one.
 const STEPS: usize = 1000;
 const STEPS_FOR_KILOBYTE: usize = 100;
-/// The time limit of a file, for input that costs more than its steps say, such as thousands of brackets in a row. No
-/// busy machine comes near it.
+/// The time limit of a file, for input that costs more than its steps suggest, such as thousands of brackets in a row.
+/// Even a busy machine doesn't come near it.
 const TIME_LIMIT: Duration = Duration::from_secs(10);
-/// A sequence of so many parse errors is not code. Searching it would take quadratic time.
+/// A sequence of this many parse errors isn't code. Searching it would take quadratic time.
 const NONSENSE_LIMIT: u32 = 20_000;
 const NONSENSE_LOOK: u32 = 8;
-/// How many patterns may be partially matched at once. Code needs a few dozen; beyond that the oldest is dropped, and
+/// How many patterns may be partially matched at once. Code needs a few dozen; beyond that, the oldest is dropped, and
 /// a definition is missing.
 const MATCH_LIMIT: u32 = 1024;
 /// The most captures of a file: one for every four bytes of the largest. Later ones are ignored.
@@ -74,7 +74,7 @@ fn is_nonsense(tree: &Tree) -> bool {
     std::iter::once(root).chain(parts).any(is_it)
 }
 
-/// Continues for so many steps, unless the scope is cancelled or the time is over.
+/// Continues for this many steps, unless the scope is cancelled or the time is over.
 fn steps(limit: usize, scope: &Scope, deadline: &Deadline) -> impl FnMut() -> ControlFlow<()> {
     let mut left = limit;
     move || {
@@ -104,7 +104,7 @@ impl Tools {
         let mut read = |at: usize, _| bytes.get(at..).unwrap_or_default();
         let tree = self.parser.parse_with_options(&mut read, None, Some(options));
         if tree.is_none() {
-            // Otherwise it would go on with this text next time.
+            // Otherwise the parser would continue with this text next time.
             self.parser.reset();
         }
         tree

@@ -1,8 +1,8 @@
-//! What an outline is made of.
+//! The parts of an outline.
 
 use crate::lines::Lines;
 
-/// What is defined in a file, and which names it mentions.
+/// The definitions of a file, and the names it mentions.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Outline {
     pub language: Language,
@@ -41,7 +41,7 @@ pub enum SymbolKind {
     Macro = 6,
     /// A constant, a variable, a field, a member of an enum.
     Value = 7,
-    /// An `impl` block. Its name is that of the type.
+    /// An `impl` block. It has the name of the type.
     Implementation = 8,
 }
 
@@ -60,7 +60,7 @@ impl SymbolKind {
         }
     }
 
-    /// The kind of this number, as in `kind as u8`.
+    /// The kind with this number, as in `kind as u8`.
     #[must_use]
     pub fn from_number(number: u8) -> Option<Self> {
         Some(match number {
@@ -92,7 +92,7 @@ pub enum Language {
 }
 
 impl Language {
-    /// The language of this number, as in `language as u8`.
+    /// The language with this number, as in `language as u8`.
     #[must_use]
     pub fn from_number(number: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|language| *language as u8 == number)

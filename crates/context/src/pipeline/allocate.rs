@@ -11,10 +11,10 @@ pub(super) struct Allocation {
     /// The time limit of all of them together; `None` for no limit.
     pub(super) together: Option<Duration>,
     pub(super) most_hits: usize,
-    /// The token limit of one piece, as long as others want some.
+    /// The token limit of one piece, as long as other pieces need tokens.
     pub(super) piece_tokens: usize,
-    /// The weight of each strategy in the ranking, in order. It decides whose locations come first, and so who
-    /// gets which share of the budget.
+    /// The weight of each strategy in the ranking, in order. It decides which strategy's locations come
+    /// first, and therefore how the budget is shared.
     pub(super) weights: Vec<f64>,
 }
 
@@ -28,9 +28,9 @@ const TOKENS_OF_A_PIECE: usize = 80;
 const FEWEST_HITS: usize = 30;
 /// At most this many locations: a few hundred from all strategies together are read.
 const MOST_HITS: usize = 100;
-/// The fraction of the budget that one piece takes at most while others want some of it.
+/// The largest fraction of the budget for one piece while other pieces need tokens.
 const PIECE_PART: usize = 3;
-/// But a piece may always take this much: less than that tells a reader little.
+/// But a piece may always take this much: with less, it isn't useful to a reader.
 const PIECE_TOKENS: usize = 200;
 
 /// How much the strategies with these settings may use of this many tokens and this much time.

@@ -12,7 +12,7 @@ use crate::lines::Lines;
 use crate::path::TreePath;
 use crate::strategy::Hit;
 
-/// The units, and how much wasn't looked at.
+/// The units, and how many hits weren't processed.
 #[derive(Debug)]
 pub(super) struct Deduplicated {
     pub(super) units: Vec<Unit>,
@@ -26,8 +26,8 @@ const MOST_HITS: usize = 400;
 /// Windows with no more lines than this between them become one.
 const GAP_LINES: u32 = 3;
 
-/// Widens each hit to its enclosing definition; overlapping ones become one unit. The units are ordered by path and line. The
-/// same hits give the same units, whichever came first.
+/// Widens each hit to its enclosing definition; overlapping ones become one unit. The units are ordered by path and
+/// line. The same hits give the same units in any order of arrival.
 pub(super) fn deduplicate(ran: &[Ran], sources: &mut Sources<'_>) -> Deduplicated {
     let (hits, mut beyond) = interleaved(ran);
     // Files are read in the order of their best hit, so that the best are within the limits.

@@ -21,7 +21,7 @@ const FILE_NAMES: usize = 30;
 /// How many lines are shown of a file that defines nothing.
 const HEAD_LINES: u32 = 20;
 
-/// The forms in which a unit can be shown, fullest first. There may be none.
+/// The forms in which a unit can be shown, fullest first. May be empty.
 pub(super) fn forms(unit: &Unit) -> Vec<Form> {
     let mut forms = match unit.shape {
         Shape::Definition(place) => match unit.source.definition(place) {
@@ -94,7 +94,7 @@ fn within(lines: Lines, others: Lines) -> Option<Lines> {
     Lines::new(lines.first().max(others.first()), lines.last().min(others.last()))
 }
 
-/// A whole file: the signatures of what it defines, their names, or its beginning if it defines nothing.
+/// A whole file: the signatures of its definitions, their names, or its beginning if it defines nothing.
 fn of_file(source: &Source, all: Lines) -> Vec<Form> {
     let definitions = source
         .outline

@@ -10,10 +10,10 @@
 //! | score | merges the ranks of several lists | `score.rs` |
 //! | pack | fills the budget | `pack.rs` |
 //! | order | determines the reading order | `assemble.rs` |
-//! | preamble | tells where each piece is from | `pack.rs` |
+//! | preamble | says where each piece is from | `pack.rs` |
 //!
-//! [`Pipeline`] runs them in this order. The steps after execute only read files: their result depends only on the tree and
-//! the locations, whichever strategy was first.
+//! [`Pipeline`] runs them in this order. The steps after execute only read files: their result depends only on the tree
+//! and the locations, not on which strategy finished first.
 //!
 //! **Guarantees:** an answer never exceeds its token budget, its pieces don't overlap, and it reports the outcome
 //! of every strategy. With a budget of zero nothing is searched, and all strategies are reported as left out.

@@ -10,10 +10,10 @@ use crate::answer::{Depth, LeftOut};
 #[derive(Debug)]
 pub(super) struct Room<'a> {
     pub(super) tokens: usize,
-    /// The token limit of one piece, as long as others want some.
+    /// The token limit of one piece, as long as other pieces need tokens.
     pub(super) piece_tokens: usize,
-    /// When it passes, the rest is left out, except for the first piece: an answer that is a little late is
-    /// better than none.
+    /// When it passes, the rest is left out, except for the first piece: an answer that is a little late is better than
+    /// no answer.
     pub(super) deadline: &'a Deadline,
     pub(super) tokenizer: &'a Tokenizer,
 }
@@ -33,8 +33,8 @@ const MOST_MISSES: usize = 24;
 /// How many left-out results are listed. For more, ask for a larger budget.
 const MOST_LEFT_OUT: usize = 20;
 
-/// What is shown of the units, which come best first; so do the pieces. Each is as full as fits, and the rest of the budget
-/// is used to show the best of them more fully. All of them together stay within the budget.
+/// Packs the units, which come best first; so do the pieces. Each is as full as fits, and the rest of the budget is
+/// used to show the best of them more fully. All of them together stay within the budget.
 pub(super) fn pack(units: Vec<Unit>, room: &Room<'_>) -> Packed {
     let mut left = room.tokens;
     let mut pieces: Vec<(Piece, usize)> = Vec::new();
@@ -118,14 +118,14 @@ impl Room<'_> {
     }
 }
 
-/// A piece as a model gets it: a heading that tells where it is from, such as
+/// A piece as a model gets it: a heading that says where it is from, such as
 /// `## src/config.rs:12-40 (function parse_config)`, its text, and an empty line.
 ///
 /// Tokenizers never merge the end of a line with a `#`. So a piece has as many tokens among others as alone.
 fn render(unit: &Unit, form: &Form, text: &str) -> String {
     let place = format!("## {}:{}", unit.source.path, form.lines);
     match unit.symbol() {
-        // The name is all that is shown, and needn't be there twice.
+        // Only the name is shown, so don't repeat it.
         Some(symbol) if form.depth != Depth::Name => format!("{place} ({symbol})\n{text}\n\n"),
         _ => format!("{place}\n{text}\n\n"),
     }
@@ -160,7 +160,7 @@ mod tests {
         }
     }
 
-    /// Without time, the rest is left out and counted; the first piece is always shown.
+    /// When time runs out, the rest is left out and counted; the first piece is always shown.
     #[test]
     fn when_the_time_is_over_the_rest_is_left_out() {
         let clock: Arc<dyn Clock> = ManualClock::new();

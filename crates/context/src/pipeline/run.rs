@@ -50,7 +50,7 @@ impl Pipeline {
     }
 
     /// Answers a question. With a budget of zero nothing is searched: the answer is empty, and all strategies are
-    /// reported as left out. *Cancel safety*: the future may be dropped at any time; what runs is cancelled.
+    /// reported as left out. *Cancel safety*: the future may be dropped at any time; running strategies are cancelled.
     ///
     /// # Errors
     /// The request is invalid, or was cancelled. A failed strategy isn't an error: it is in the answer.
@@ -104,7 +104,7 @@ impl Pipeline {
         Ok(self.answer_of(request, &selected, ran, assembled, took()))
     }
 
-    /// Assembles the answer on a thread, which ends soon if nobody waits for it anymore.
+    /// Assembles the answer on a thread, which ends soon if the caller no longer waits.
     async fn assemble(findings: Findings, scope: &Scope) -> Result<(Vec<Ran>, Assembled), ContextError> {
         let question = CancelOnDrop(CancellationToken::new());
         let stop = question.0.scope();
@@ -164,7 +164,7 @@ struct Findings {
     searched: SearchTree,
     tokenizer: &'static Tokenizer,
     budget_tokens: usize,
-    /// The token limit of one piece, as long as others want some.
+    /// The token limit of one piece, as long as other pieces need tokens.
     piece_tokens: usize,
     deadline: Deadline,
 }

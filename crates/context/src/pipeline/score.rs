@@ -6,16 +6,16 @@ use super::unit::Unit;
 use crate::answer::ScorePart;
 use crate::strategy::StrategyName;
 
-/// How slowly a rank loses its worth. With the usual 60, the first of a list hardly counts more than the
-/// twentieth, and an answer has room for about ten. 10 did better than 60 on the twelve crates of the benchmark.
+/// How slowly ranks lose value. With the usual 60, the first of a list hardly counts more than the twentieth, and an
+/// answer has room for about ten. 10 did better than 60 on the twelve crates of the benchmark.
 const SMOOTHING: f64 = 10.0;
 
 /// Computes the score of each unit and its parts, and puts the best first. The strategies are those that ran, each with its
 /// weight.
 ///
 /// Reciprocal rank fusion: the unit at rank `n` of a list gets `weight / (10 + n)` from it. Scores of different
-/// strategies can't be compared, but their ranks can; and what several of them have found comes before the
-/// favorite of one.
+/// strategies can't be compared, but their ranks can; and a unit that several of them found comes before the favorite
+/// of one.
 pub(super) fn score(units: &mut [Unit], strategies: &[(StrategyName, f64)]) {
     for unit in units.iter_mut() {
         let part = |found: &super::unit::UnitSource| {

@@ -6,7 +6,7 @@ use crate::request::{ContextError, Request};
 use crate::settings::{CommandSettings, ContextSettings, StrategySettings};
 use crate::strategy::{Strategy, StrategyName};
 
-/// The indexes of the chosen strategies, in order: those that the request names, or else those that are enabled, without
+/// The indexes of the chosen strategies, in order: those that the request names, or else the enabled ones, without
 /// those that it excludes. Fails if the request names an unknown strategy.
 pub(super) fn select(
     request: &Request,

@@ -53,7 +53,7 @@ impl Source {
         Lines::new(lines.first(), lines.last().min(last))
     }
 
-    /// A line as it is in the file, without its end. Empty if there is no such line.
+    /// A line of the file, without its line end. Empty if there is no such line.
     pub(super) fn line(&self, line: u32) -> &str {
         let place = line as usize;
         let start = place.checked_sub(1).and_then(|place| self.starts.get(place));
@@ -70,7 +70,7 @@ impl Source {
         Lines::new(first, last)
     }
 
-    /// Appends lines to a text, each with its end. Long ones are cut.
+    /// Appends lines to a text, each with its line end. Long ones are cut.
     pub(super) fn add(&self, lines: Lines, text: &mut String) {
         for line in lines.first()..=lines.last() {
             let line = self.line(line);
@@ -88,7 +88,8 @@ impl Source {
         self.outline.as_ref()?.definitions.get(place)
     }
 
-    /// Whether the outline matches this text, as far as these lines tell: what is defined there is named there.
+    /// Whether the outline matches this text, as far as these lines show: the names of the definitions there must
+    /// appear in them.
     fn fits(&self, outline: &Outline, hits: &[Lines]) -> bool {
         let is_named = |definition: &Definition| {
             let signature = self.clamp(definition.signature);
@@ -182,7 +183,7 @@ mod tests {
         }
     }
 
-    /// The index is a little behind: a definition is trusted only if its name is there.
+    /// The index is slightly out of date: a definition is trusted only if its name is there.
     #[test]
     fn an_outline_of_another_text_is_not_believed() {
         let definition = |name: &str, first, last| Definition {

@@ -13,7 +13,7 @@ pub(super) struct Unit {
     pub(super) source: Arc<Source>,
     pub(super) lines: Lines,
     pub(super) shape: Shape,
-    /// How much of it should be shown at most.
+    /// The most of it that should be shown.
     pub(super) depth: Depth,
     pub(super) hits: Vec<Lines>,
     /// Which strategies found it, in order, each once.
@@ -91,7 +91,7 @@ pub(super) struct Piece {
     pub(super) unit: Unit,
     pub(super) form: Form,
     pub(super) text: String,
-    /// As a model gets it: the line that tells where it is from, the text, and an empty line.
+    /// As a model gets it: the line that says where it is from, the text, and an empty line.
     pub(super) rendered: String,
     pub(super) tokens: usize,
 }

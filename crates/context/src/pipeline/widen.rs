@@ -6,12 +6,11 @@ use super::unit::Shape;
 use crate::lines::Lines;
 use crate::outline::{Definition, Outline, SymbolKind};
 
-/// A type with at most this many lines is shown as a whole: it is short, and its functions make no sense without
-/// it.
+/// A type with at most this many lines is shown as a whole: it is short, and its functions make no sense without it.
 const SMALL_TYPE_LINES: u32 = 30;
-/// A longer type is shown without what is defined inside of it.
+/// A longer type is shown without the definitions inside it.
 const LARGE_TYPE_LINES: u32 = 60;
-/// How many lines are shown before and after a hit outside of any definition.
+/// How many lines are shown before and after a hit outside any definition.
 const LINES_BEFORE: u32 = 6;
 const LINES_AFTER: u32 = 14;
 
@@ -40,12 +39,12 @@ fn smallest(definitions: &[Definition], hit: Lines) -> Option<usize> {
     let holds =
         |definition: &Definition| definition.kind != SymbolKind::Module && definition.lines.contains(hit);
     let holding = definitions.iter().enumerate().filter(|(_, own)| holds(own));
-    // Of two with the same lines, the inner one comes later.
+    // Of two definitions with the same lines, the inner one comes later.
     let smallest = holding.min_by_key(|(place, own)| (own.lines.count(), Reverse(*place)));
     smallest.map(|(place, _)| place)
 }
 
-/// A field belongs to its type, and what is in a small type belongs to that.
+/// A field belongs to its type, and a definition in a small type belongs to that type.
 fn climb(definitions: &[Definition], mut place: usize) -> usize {
     // No outline is deeper than it is long, so a cycle of parents can't loop forever.
     for _ in 0..definitions.len() {
@@ -88,7 +87,7 @@ fn header(definitions: &[Definition], place: usize) -> Lines {
     header.unwrap_or(lines)
 }
 
-/// The lines around a hit outside of any definition, up to the next one.
+/// The lines around a hit outside any definition, up to the next definition.
 fn window(definitions: &[Definition], all: Lines, hit: Lines) -> Lines {
     let mut first = hit.first().saturating_sub(LINES_BEFORE).max(all.first());
     let mut last = hit.last().saturating_add(LINES_AFTER).min(all.last());
@@ -99,7 +98,7 @@ fn window(definitions: &[Definition], all: Lines, hit: Lines) -> Lines {
         } else if lines.first() > hit.last() {
             last = last.min(lines.first() - 1);
         } else if lines.first() < hit.first() && hit.last() < lines.last() {
-            // The hit is inside of this one, and stays there.
+            // The hit is inside this definition, and stays there.
             first = first.max(lines.first());
             last = last.min(lines.last());
         }

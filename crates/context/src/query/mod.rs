@@ -1,10 +1,10 @@
-//! A question, taken apart into what can be looked for.
+//! Parses a question into searchable terms.
 //!
-//! - `types.rs`: what a question is made of.
-//! - `parse.rs`: from the text to its terms. `shape.rs`: what a piece of a text looks like.
-//! - `parts.rs`: the words that a name is made of. `words.rs`: words that say nothing, and other forms of those that do.
+//! - `types.rs`: the parts of a question.
+//! - `parse.rs`: from the text to its terms. `shape.rs`: classifies a piece of a text.
+//! - `parts.rs`: the words in a name. `words.rs`: stop words, and other forms of the remaining words.
 //!
-//! All of it is pure, takes any text, and is bounded by the constants in `parse.rs`.
+//! All of it is pure, accepts any text, and is bounded by the constants in `parse.rs`.
 
 mod parse;
 mod parts;

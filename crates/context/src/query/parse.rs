@@ -7,11 +7,11 @@ use super::shape::{is_inside, shape_of};
 use super::types::{Term, TermKind};
 use super::words::is_stop_word;
 
-/// The most terms of a question. A question has a handful; the rest of a pasted text says little more.
+/// The most terms of a question. A question has a handful; the rest of a pasted text adds little.
 const TERM_LIMIT: usize = 32;
 /// The longest term. A longer quotation is found by its beginning.
 const TERM_LIMIT_BYTES: usize = 128;
-/// The most words that are put together into names.
+/// The most words that are joined into names.
 const RAW_WORD_LIMIT: usize = 64;
 /// Segments of a name that carry no information.
 const EMPTY_SEGMENTS: &[&str] = &["crate", "self", "Self", "std", "super", "this"];
@@ -29,8 +29,8 @@ pub(super) fn terms_of(text: &str) -> Vec<Term> {
     found.into_terms()
 }
 
-/// Adjacent words of a question, in lower case, including stop words: a name may be made of them (`is empty` of
-/// `is_empty`). Names, paths and punctuation separate them.
+/// Adjacent words of a question, in lower case, including stop words: a name may be made of them (`is empty`
+/// of `is_empty`). Names, paths and punctuation separate them.
 pub(crate) fn word_runs(text: &str) -> Vec<Vec<String>> {
     let mut runs = vec![Vec::new()];
     for chunk in text.split_whitespace().take(RAW_WORD_LIMIT) {
@@ -59,7 +59,7 @@ struct ParsedTerms {
 }
 
 impl ParsedTerms {
-    /// Takes in a text that is not between quotes.
+    /// Adds text outside quotes.
     fn plain(&mut self, text: &str) {
         let mut rest = text;
         while let Some(first) = rest.find(is_inside) {
@@ -145,7 +145,8 @@ impl ParsedTerms {
     }
 }
 
-/// Splits a text before, in and after its first quotation. An unclosed quote or an apostrophe doesn't count.
+/// Splits a text into the parts before, in and after its first quotation. An unclosed quote or an apostrophe
+/// doesn't count.
 fn split_quoted(text: &str) -> Option<(&str, &str, &str)> {
     for (at, open) in text.char_indices() {
         let close = match open {

@@ -1,4 +1,4 @@
-//! The words that a name is made of.
+//! The words in a name.
 
 /// The words of a name, in lower case and in order: `HTTPServer` is `http` and `server`, `utf8_lossy` is `utf8` and
 /// `lossy`. A digit belongs to the letters around it.

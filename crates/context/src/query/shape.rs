@@ -1,9 +1,9 @@
-//! What a piece of a question looks like.
+//! Classifies a piece of a question.
 
 use super::parts::parts_of;
 use super::types::TermKind;
 
-/// Endings of names that make a piece with a dot a file and not a field.
+/// Extensions that make a piece with a dot a file rather than a field.
 const FILE_ENDINGS: &str = "\
     bash c cc cfg conf cpp cs css csv cxx ex feature go gradle h hpp hs html ini java js json jsx kt lock lua md mjs \
     ml php pl proto py pyi rb rs rst scala sh sql svg swift toml ts tsx txt vue xml yaml yml zig";
@@ -13,7 +13,7 @@ pub(super) fn is_inside(letter: char) -> bool {
     letter.is_alphanumeric() || matches!(letter, '_' | ':' | '.' | '/' | '\\' | '-')
 }
 
-/// The kind of a piece; `None` if it has no letter and no digit. `called` says that a bracket follows it.
+/// The kind of a piece; `None` if it has no letter and no digit. `called` means that a bracket follows it.
 pub(super) fn shape_of(piece: &str, called: bool) -> Option<(&str, TermKind)> {
     let bare = piece.trim_matches(|letter: char| !letter.is_alphanumeric() && letter != '_');
     if !bare.contains(char::is_alphanumeric) {
@@ -37,7 +37,7 @@ pub(super) fn shape_of(piece: &str, called: bool) -> Option<(&str, TermKind)> {
     }
 }
 
-/// The path and the place in it: `a.rs` and `12:5` of `a.rs:12:5`.
+/// The path and the position in it: `a.rs` and `12:5` of `a.rs:12:5`.
 fn split_place(piece: &str) -> (&str, &str) {
     let (path, place) = piece.split_once(':').unwrap_or((piece, ""));
     let is_place = place
@@ -56,7 +56,7 @@ fn is_path(piece: &str) -> bool {
     !piece.contains(':') && (piece.contains(['/', '\\']) || has_ending())
 }
 
-/// Names with dots between them, but not decimal numbers or `e.g`.
+/// Names separated by dots, but not decimal numbers or `e.g`.
 fn is_chain(piece: &str) -> bool {
     let mut names = piece.split('.');
     let is_name = |name: &str| {

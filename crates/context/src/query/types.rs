@@ -1,4 +1,4 @@
-//! What a question is made of.
+//! The parts of a question.
 
 use super::parse;
 

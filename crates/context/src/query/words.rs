@@ -1,4 +1,4 @@
-//! Words that say nothing about code, and other forms of those that do.
+//! Stop words, and other forms of the remaining words.
 
 /// Words of English, and of questions about code, that are too common to search for.
 const STOP_WORDS: &str = "\
@@ -62,7 +62,7 @@ pub(crate) fn stem_of(word: &str) -> Option<String> {
         (rest.len() + place.len() >= SHORTEST_STEM).then_some((rest, place))
     })?;
     let mut stem = format!("{rest}{place}");
-    // `stopp` of `stopping` is not what `stop` begins with, and `pass` of `passing` is what it is.
+    // `stopping` leaves `stopp`, which isn't a prefix of `stop`, but `passing` leaves `pass`, which is right.
     let doubled = stem
         .as_bytes()
         .windows(2)

@@ -1,4 +1,4 @@
-//! A child that is asked something: it reads its input, writes its answer and ends, or is made to.
+//! Runs a child process for one request: it reads its input, writes its answer and exits, or is killed.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -20,7 +20,7 @@ pub(super) struct Errand<'a> {
     pub(super) owner: String,
     pub(super) reason: String,
     pub(super) input: Vec<u8>,
-    /// The most bytes that it may answer.
+    /// The most bytes of its answer.
     pub(super) output_limit: usize,
 }
 
@@ -51,7 +51,8 @@ pub(super) async fn run(
     deadline: &Deadline,
 ) -> Result<Run, SpawnError> {
     let (input, limit) = (errand.input.clone(), errand.output_limit);
-    // A start is short, and is not broken off: a child that has begun would be ended later, by nobody who waits for it.
+    // A start is short, and isn't interrupted: otherwise a started child would only be stopped later, with no
+    // caller waiting for that.
     let child = processes.spawn(errand.spec()).await?;
     let mut output = Vec::new();
     let stopped = tokio::select! {
@@ -74,10 +75,10 @@ pub(super) async fn run(
 async fn talk(child: &Child, input: &[u8], limit: usize, output: &mut Vec<u8>) -> Stopped {
     let writing = async {
         if let Some(mut pipe) = child.stdin() {
-            // A command need not read what it is sent.
+            // A command doesn't have to read its input.
             pipe.write_all(input).await.ok();
         }
-        // The pipe is closed by now, so that the command sees the end.
+        // The pipe is closed by now, so that the command sees the end of its input.
         std::future::pending::<bool>().await
     };
     let is_whole = tokio::select! {
@@ -96,7 +97,7 @@ async fn read(outlet: Option<Outlet>, limit: usize, output: &mut Vec<u8>) -> boo
         return true;
     };
     let one_more = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
-    // What cannot be read is no answer, and is noticed when it is understood.
+    // A read error leaves the answer incomplete, which is noticed when it is parsed.
     outlet.take(one_more).read_to_end(output).await.ok();
     let is_whole = output.len() <= limit;
     output.truncate(limit);

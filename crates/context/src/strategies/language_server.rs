@@ -1,7 +1,8 @@
-//! What language servers know: where names are defined, where the definitions of the focus are used, and what is wrong there.
+//! Asks language servers where names are defined, where the definitions in focus are used, and which diagnostics there
+//! are.
 //!
-//! No server is started for a question without a focus: the port asks only those that run already. Servers look at the
-//! files on disk. If the question is about a plan, what they say of files that look different there is left out.
+//! No server is started for a question without a focus: the port asks only those that are already running. Servers read
+//! the files on disk. If the question is about a plan, their answers about files that differ there are left out.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,15 +23,15 @@ use crate::query::{Query, TermKind};
 use crate::strategy::{Ask, Hit, Strategy, StrategyError, StrategyName};
 use crate::view::View;
 
-/// How many names of a question are asked for.
+/// How many names of a question are looked up.
 const NAMES: usize = 4;
-/// How many files in focus are looked into.
+/// How many files in focus are examined.
 const FILES: usize = 6;
-/// How many definitions of the focus are asked for their uses.
+/// For how many definitions in focus the uses are requested.
 const DEFINITIONS: usize = 4;
 /// The fraction of the time that is reserved for the steps after the servers.
 const KEPT_PART: u32 = 8;
-/// How much each kind of answer counts.
+/// The weight of each kind of answer.
 const WRONG_HERE: f64 = 4.0;
 const NAMED_SO: f64 = 3.0;
 const NAMED_ALIKE: f64 = 2.0;
@@ -49,7 +50,7 @@ impl LanguageServer {
     }
 
     async fn ask(&self, question: CodeQuestion, ask: &Ask, scope: &Scope, deadline: &Deadline) -> Answered {
-        // One that does not keep to its time does not cost the answers of the others.
+        // A server that misses its deadline doesn't cost the answers of the others.
         let answer = tokio::select! {
             biased;
             answer = self.servers.ask(&ask.searched.root, &question, scope, deadline) => answer,
@@ -91,7 +92,7 @@ impl Strategy for LanguageServer {
     }
 }
 
-/// What to ask. It blocks.
+/// The questions to ask. It blocks.
 fn questions(ask: &Ask, changed: &[TreePath], scope: &Scope) -> Result<Vec<CodeQuestion>, StrategyError> {
     let mut questions: Vec<CodeQuestion> = names(&ask.query)
         .into_iter()
@@ -139,7 +140,7 @@ fn names(query: &Query) -> Vec<String> {
     names
 }
 
-/// The definitions of a file, with how well each fits the question. Without a question, all public ones fit alike.
+/// The definitions of a file, with how well each fits the question. Without a question, all public ones fit equally.
 fn definitions(view: &dyn View, file: &TreePath, query: &Query, scope: &Scope) -> Vec<(usize, CodeQuestion)> {
     let Some((text, outline)) = view
         .read(file)
@@ -170,7 +171,7 @@ fn definitions(view: &dyn View, file: &TreePath, query: &Query, scope: &Scope) -
     found
 }
 
-/// How well a definition fits a question: its name itself, or how many of its words.
+/// How well a definition fits a question: by its exact name, or by the number of its words.
 fn fits(definition: &Definition, query: &Query) -> usize {
     let parts = crate::query::parts_of(&definition.name);
     let of_term = |term: &crate::query::Term| {
@@ -270,7 +271,7 @@ fn there(hits: Vec<Hit>, ask: &Ask, changed: &[TreePath], scope: &Scope) -> Resu
         let Ok(text) = ask.searched.view.read(&hit.path) else {
             continue;
         };
-        // A server may be a moment behind the file.
+        // A server may be slightly behind the file.
         let count = u32::try_from(text.lines().count()).unwrap_or(u32::MAX);
         let lines = hit
             .lines

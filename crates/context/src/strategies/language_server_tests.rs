@@ -1,4 +1,4 @@
-//! What language servers are asked, and what becomes of their answers.
+//! The questions to language servers, and how their answers are used.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -34,7 +34,7 @@ impl View for Files {
     }
 }
 
-/// Says what it is told to, and writes down what it was asked.
+/// Returns canned answers, and records the questions.
 #[derive(Debug)]
 struct Servers {
     asked: Mutex<Vec<String>>,
@@ -98,7 +98,7 @@ struct Case {
     time: Duration,
 }
 
-/// What is found, as `score path:lines why`, and what was asked.
+/// The hits, as `score path:lines why`, and the questions.
 async fn found(case: Case) -> (Result<Vec<String>, StrategyError>, Vec<String>) {
     let changed: Vec<TreePath> = case.changed.iter().map(|text| path(text)).collect();
     let files = Files {

@@ -1,4 +1,4 @@
-//! The ways to find something.
+//! The strategies.
 
 mod child;
 mod command;
@@ -54,7 +54,7 @@ pub fn all(settings: &ContextSettings, ports: &Ports, commands: &ForCommands) ->
     all
 }
 
-/// A strategy that reads files and the index, on a thread of its own.
+/// A strategy that reads files and the index, on its own thread.
 #[derive(Debug)]
 struct Blocking {
     name: &'static str,
@@ -73,8 +73,8 @@ impl Strategy for Blocking {
     }
 }
 
-/// Files that look different on disk from what the question is about, in order: those that a plan has changed. Language
-/// servers and commands see only the disk.
+/// Files that differ between the disk and the view, in order: those that a plan has changed. Language servers and
+/// commands see only the disk.
 async fn not_as_on_disk(searched: &SearchTree, scope: &Scope) -> Result<Arc<[TreePath]>, StrategyError> {
     let view = Arc::clone(&searched.view);
     let since = on_thread(scope.clone(), move |_| Ok(view.since())).await?;

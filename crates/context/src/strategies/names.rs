@@ -1,4 +1,4 @@
-//! The names of a tree as a question sees it: what the index knows, and beside it the files that it does not.
+//! The names in a tree as a question sees it: those in the index, plus those in files that the index doesn't have.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -23,14 +23,14 @@ pub(super) trait NameIndex {
 
     fn number(&self, path: &TreePath) -> Option<FileId>;
 
-    /// Shows all files, in any order.
+    /// Calls `show` for all files, in any order.
     fn each(&self, show: &mut dyn FnMut(FileId, &TreePath));
 
     fn count(&self, key: Key) -> io::Result<usize>;
 
     fn with(&self, key: Key) -> io::Result<Vec<FileId>>;
 
-    /// How many bytes a file has.
+    /// The size of a file.
     fn bytes(&self, file: FileId) -> u64;
 
     fn outline(&self, file: FileId) -> io::Result<Option<Outline>>;
@@ -86,13 +86,13 @@ pub(super) struct Names<'from, I> {
     beside: Vec<(TreePath, Arc<Outline>)>,
     /// Keys of the files outside the index.
     keys: BTreeMap<Key, Vec<Node>>,
-    /// Files whose index entries are stale, sorted.
+    /// Files with stale index entries, sorted.
     hidden: Vec<FileId>,
     files: usize,
 }
 
 impl<'from, I: NameIndex> Names<'from, I> {
-    /// The names of an index, and the outlines of the files outside it as they are in the view.
+    /// The names of an index, and the outlines of the files outside it, as in the view.
     pub(super) fn indexed(index: &'from I, searched: &SearchTree, time: Time<'_>) -> Names<'from, I> {
         let known = searched
             .beside_index
@@ -155,7 +155,7 @@ impl<'from, I: NameIndex> Names<'from, I> {
         }
     }
 
-    /// The size of a file; small for one outside the index, which was read already.
+    /// The size of a file; small for one outside the index, because it has already been read.
     pub(super) fn bytes(&self, node: Node) -> u64 {
         match (node, self.index) {
             (Node::Indexed(file), Some(index)) => index.bytes(file),
@@ -174,7 +174,7 @@ impl<'from, I: NameIndex> Names<'from, I> {
         }
     }
 
-    /// Shows all files, in any order.
+    /// Calls `show` for all files, in any order.
     pub(super) fn each(&self, show: &mut dyn FnMut(Node, &TreePath)) {
         if let Some(index) = self.index {
             index.each(&mut |file, path| {
@@ -188,7 +188,7 @@ impl<'from, I: NameIndex> Names<'from, I> {
         }
     }
 
-    /// How many files have a key, or a little more. Cheap.
+    /// How many files have a key, or slightly more. Cheap.
     pub(super) fn count(&self, key: Key) -> io::Result<usize> {
         let beside = self.keys.get(&key).map_or(0, Vec::len);
         let indexed = self.index.map_or(Ok(0), |index| index.count(key))?;

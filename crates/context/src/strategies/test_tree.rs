@@ -1,4 +1,4 @@
-//! A tree in memory and an index of it, for tests of strategies that go by names.
+//! A tree in memory and an index of it, for tests of strategies based on names.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -61,7 +61,7 @@ impl View for Tree {
     }
 }
 
-/// An index of such a tree. Files are numbered in an order that may be turned around.
+/// An index of such a tree. The numbering of its files may be reversed.
 #[derive(Debug)]
 pub(super) struct Known {
     files: Vec<(TreePath, Option<Outline>)>,

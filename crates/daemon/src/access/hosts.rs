@@ -1,23 +1,23 @@
-//! Under which names this daemon may be addressed.
+//! The names under which this daemon may be addressed.
 //!
-//! A page of another site can make its own name point to 127.0.0.1 and then talk to us as if it were ours; the
-//! `Host` header still carries its name, so a name that is not ours is refused. The same list says which
-//! pages (`Origin`) are our own.
+//! Another site can point its own name at 127.0.0.1 and then talk to us as if it were our page. The `Host` header still
+//! carries its name, so we reject names that aren't ours. The same list decides which pages (`Origin`) are our own.
 //!
-//! Browsers send a cookie to every port of its host, so a cookie of `127.0.0.1` reaches whoever listens on any port of
-//! this machine, other users included. The page therefore has a host of its own, `tidelock-<secret>.localhost`, which
-//! browsers resolve to loopback by themselves. **Nobody without the token or a sign-in code may learn this name**: with
-//! it, a server on another port could be opened under the same host and would get the cookie.
+//! Browsers send a cookie to every port of its host, so a cookie for `127.0.0.1` reaches any process that listens on
+//! any port of this machine, including other users' processes. The page therefore has its own host,
+//! `tidelock-<secret>.localhost`, which browsers resolve to loopback on their own. **This name must never leak to
+//! anyone without the token or a sign-in code**: with it, they could open a server on another port under the same host
+//! and receive the cookie.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use super::secret::Secret;
 
-/// The port of an address that does not name one.
+/// The port of an address that doesn't name one.
 const HTTP_PORT: u16 = 80;
 
-/// What the name of the page's host is derived for. It stays the same as long as the token does.
+/// The context string for deriving the page's host name. The name stays the same as long as the token does.
 const PAGE_HOST_KEY: &str = "tidelock 2026-11-17 host name of the page";
 
 /// How many characters of the derived key are in the name: 128 bits.
@@ -26,7 +26,7 @@ const PAGE_HOST_CHARACTERS: usize = 32;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Transport {
     Tcp,
-    /// Over the Unix socket, from whoever may open it.
+    /// Over the Unix socket, from anyone who may open it.
     Unix,
 }
 
@@ -43,7 +43,7 @@ impl Transport {
 pub(crate) struct Hosts {
     port: u16,
     own: Vec<String>,
-    /// The host of the page, the only one of ours that may set cookies.
+    /// The page's host, the only one of ours that may set cookies.
     page: String,
     allowed: Vec<AllowedHost>,
 }
@@ -51,14 +51,14 @@ pub(crate) struct Hosts {
 #[derive(Clone, Debug)]
 struct AllowedHost {
     name: String,
-    /// `None` allows every port, because what forwards to us may have another one.
+    /// `None` allows every port, because a proxy in front of us may use a different one.
     port: Option<u16>,
 }
 
 impl Hosts {
     pub(crate) fn new(address: SocketAddr, allowed: &[String], token: &Secret) -> Self {
         let mut own: Vec<String> = ["127.0.0.1", "localhost", "[::1]"].map(str::to_owned).into();
-        // An attacker needs a name; an address cannot be made to point elsewhere.
+        // An attacker needs a name; an IP address can't be made to point elsewhere.
         let ip = match address.ip() {
             IpAddr::V4(ip) => ip.to_string(),
             IpAddr::V6(ip) => format!("[{ip}]"),
@@ -69,7 +69,7 @@ impl Hosts {
             let secret = blake3::Hash::from_bytes(key).to_hex();
             format!("tidelock-{}.localhost", &secret[..PAGE_HOST_CHARACTERS])
         } else {
-            // No name of ours leads a browser there.
+            // None of our names lead a browser there.
             ip
         };
         own.push(page.clone());
@@ -91,13 +91,13 @@ impl Hosts {
         }
     }
 
-    /// Where the page is, such as `http://tidelock-….localhost:7180`. Only for those who may sign in.
+    /// The origin of the page, such as `http://tidelock-….localhost:7180`. Show it only to those who may sign in.
     pub(crate) fn page_origin(&self) -> String {
         format!("http://{}:{}", self.page, self.port)
     }
 
     /// Whether a browser that uses this `Host` can be signed in: its cookies go to the page's own host, or to one that
-    /// somebody allowed by hand.
+    /// the user explicitly allowed.
     pub(crate) fn keeps_cookies(&self, host: &str) -> bool {
         let (name, port) = split_port(host);
         let is_page = port.unwrap_or(HTTP_PORT) == self.port && self.page.eq_ignore_ascii_case(name);
@@ -112,7 +112,7 @@ impl Hosts {
         }
     }
 
-    /// Whether a page with this `Origin` is ours. What forwards to us may add TLS; we do not.
+    /// Whether a page with this `Origin` is ours. A proxy in front of us may add TLS; we don't.
     pub(crate) fn allow_origin(&self, origin: &str) -> bool {
         match origin.split_once("://") {
             Some(("http", host)) => self.is_own(host) || self.is_allowed(host, HTTP_PORT),
@@ -145,13 +145,13 @@ impl fmt::Debug for Hosts {
     }
 }
 
-/// Whether `localhost` of a browser leads to an address that we listen on.
+/// Whether a browser's `localhost` leads to an address that we listen on.
 fn is_localhost(ip: IpAddr) -> bool {
     ip.is_unspecified() || ip == Ipv4Addr::LOCALHOST || ip == Ipv6Addr::LOCALHOST
 }
 
-/// Splits `name:port`. The brackets of an IPv6 address stay with it; a port that is no number stays with the
-/// name, which then matches nothing.
+/// Splits `name:port`. An IPv6 address keeps its brackets. A port that isn't a number stays with the name, which then
+/// matches nothing.
 fn split_port(host: &str) -> (&str, Option<u16>) {
     match host.rsplit_once(':') {
         Some((name, port)) if !name.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) => {

@@ -1,8 +1,8 @@
-//! Who may use the page: one-time codes, and the logins that they open.
+//! Access to the page: one-time codes, and the logins that they open.
 //!
-//! A login is a cookie that the daemon has sealed with its token. It needs no table, so a page keeps working when the daemon
-//! restarts, and replacing the token ends all logins. Codes and notices are kept in memory and end with the daemon. Both
-//! tables are bounded; the oldest entry makes room.
+//! A login is a cookie sealed with the daemon's token. It needs no table, so a page keeps working when the daemon
+//! restarts, and replacing the token ends all logins. Codes and notices are kept in memory and end with the daemon.
+//! Both tables are bounded; the oldest entry makes room.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -12,13 +12,13 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use super::secret::Secret;
 use crate::page::Notice;
 
-/// For how long a link can be used: long enough to find the browser window.
+/// How long a link can be used: long enough to find the browser window.
 pub(crate) const CODE_LIFETIME: Duration = Duration::from_secs(5 * 60);
 
-/// For how long a browser stays signed in, if it is not closed first.
+/// How long a browser stays signed in, unless it is closed first.
 const LOGIN_LIFETIME: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-/// How many unused links there can be. One person opens one at a time; with more, the oldest stops working.
+/// How many unused links can exist. One person opens one at a time; beyond this, the oldest stops working.
 const MAX_CODES: usize = 16;
 
 /// How many unread notices are kept. One person does one thing at a time.
@@ -31,7 +31,7 @@ const FORM_KEY: &str = "tidelock 2026-11-16 form token of a cookie";
 pub(crate) struct Logins {
     cookie_key: [u8; 32],
     form_key: [u8; 32],
-    /// Guards both tables; held for a search through them and nothing else.
+    /// Guards both tables; held only to search them.
     tables: Mutex<Tables>,
 }
 
@@ -47,11 +47,11 @@ struct Code {
     made: Instant,
 }
 
-/// Names a login inside the daemon; it proves nothing.
+/// Identifies a login inside the daemon; it proves nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LoginId([u8; 32]);
 
-/// What a request with a valid cookie is allowed to know.
+/// What a request with a valid cookie may know.
 #[derive(Clone, Debug)]
 pub(crate) struct SignedIn {
     pub(crate) id: LoginId,
@@ -146,7 +146,7 @@ impl Logins {
     }
 
     fn lock(&self) -> MutexGuard<'_, Tables> {
-        // Every change is complete before anything can panic, so a poisoned table is as good as any.
+        // Every change is complete before anything can panic, so a poisoned table is still consistent.
         self.tables.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,4 +1,4 @@
-//! Who may talk to the daemon: names, the bearer token, and logins of the page.
+//! Controls who may talk to the daemon: host names, the bearer token, and the page's logins.
 
 mod hosts;
 mod logins;

@@ -4,17 +4,15 @@ use std::fmt;
 
 use subtle::ConstantTimeEq;
 
-/// How much randomness a secret has.
 const SECRET_BYTES: usize = 32;
 
-/// A shared secret.
 #[derive(Clone)]
 pub(crate) struct Secret {
     text: String,
 }
 
 impl Secret {
-    /// A new one: 32 bytes from the system, in hexadecimal.
+    /// Generates a new secret: 32 bytes from the system, in hexadecimal.
     pub(crate) fn generate() -> Result<Self, getrandom::Error> {
         let mut bytes = [0_u8; SECRET_BYTES];
         getrandom::fill(&mut bytes)?;

@@ -1,4 +1,4 @@
-//! The bearer token: made at the first start, kept in a file that only its owner can read.
+//! The bearer token: created at the first start, and kept in a file that only its owner can read.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -13,7 +13,7 @@ use super::secret::Secret;
 /// The largest token file. Our own tokens have 64 characters.
 const TOKEN_LIMIT_BYTES: u64 = 4096;
 const TOKEN_MIN_BYTES: usize = 32;
-/// The permissions that a token file may have at most: read and write for its owner.
+/// The most permissive mode that a token file may have: read and write for its owner.
 const ALLOWED_MODE: u32 = 0o600;
 
 /// Reads the token, or creates one.
@@ -22,7 +22,7 @@ pub(crate) fn load_or_create(path: &Path, boot_id: BootId) -> Result<Secret, Tok
         Ok(file) => read(path, file),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             create(path, boot_id)?;
-            // Read back what is there: another daemon with another home may share this file, and may have
+            // Read back what is there: another daemon with a different home may share this file and may have
             // been faster.
             read(path, File::open(path).map_err(|source| file_error(path, source))?)
         }
@@ -31,7 +31,7 @@ pub(crate) fn load_or_create(path: &Path, boot_id: BootId) -> Result<Secret, Tok
 }
 
 fn read(path: &Path, file: File) -> Result<Secret, TokenError> {
-    // The checks are on the opened file, so that nobody can put another one in its place in between.
+    // Check the opened file, so that it can't be replaced between the check and the read.
     let metadata = file.metadata().map_err(|source| file_error(path, source))?;
     let ours = rustix::process::geteuid().as_raw();
     if metadata.uid() != ours {
@@ -60,8 +60,8 @@ fn read(path: &Path, file: File) -> Result<Secret, TokenError> {
     Ok(Secret::from_text(token))
 }
 
-/// Writes a new token under a temporary name and links it into place, so that nobody reads half of one. Unlike a
-/// rename, a link doesn't replace an existing file.
+/// Writes a new token under a temporary name and links it into place, so that readers never see a partial token. Unlike
+/// a rename, a link doesn't replace an existing file.
 fn create(path: &Path, boot_id: BootId) -> Result<(), TokenError> {
     let token = Secret::generate().map_err(TokenError::Random)?;
     let mut name = path.file_name().unwrap_or_default().to_owned();
@@ -77,7 +77,7 @@ fn create(path: &Path, boot_id: BootId) -> Result<(), TokenError> {
             file.sync_all()
         })
         .and_then(|()| fs::hard_link(&unfinished, path));
-    // Whether or not it got its name, the other one has served its purpose.
+    // The temporary name is no longer needed, whether or not the link succeeded.
     drop(fs::remove_file(&unfinished));
     match written {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(file_error(path, error)),
@@ -92,7 +92,7 @@ fn file_error(path: &Path, source: io::Error) -> TokenError {
     }
 }
 
-/// Why there is no token.
+/// Why there is no usable token.
 #[derive(Debug, Error)]
 pub enum TokenError {
     #[error("the token file `{path}` cannot be used", path = .path.display())]

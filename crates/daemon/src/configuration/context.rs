@@ -1,4 +1,4 @@
-//! What is written down about context.
+//! The configuration of context.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -11,12 +11,11 @@ use serde::Deserialize;
 
 use crate::app::whole_ms;
 
-/// The most strategies that run at once. Each takes a thread and reads the disk; more would only slow each other
-/// down.
+/// The most strategies that run at once. Each takes a thread and reads from disk; more would only slow each other down.
 pub(super) const MOST_WORKERS: usize = 64;
-/// The most strategies that are commands. Each is a process for every question.
+/// The most strategies that are commands. Each starts a process for every question.
 const MOST_COMMANDS: usize = 16;
-/// The largest weight. A hundred times the others' already decides alone.
+/// The largest weight. At a hundred times the default, a strategy already decides alone.
 pub(super) const LARGEST_WEIGHT: f64 = 100.0;
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
@@ -27,7 +26,7 @@ pub(crate) struct ContextSection {
     pub(crate) tokenizer: Option<TokenizerWord>,
     pub(crate) workers: Option<usize>,
     pub(crate) index_limit_mb: Option<u64>,
-    /// What is set for strategies that are built in, by name.
+    /// Settings for built-in strategies, by name.
     pub(crate) strategies: BTreeMap<String, StrategySection>,
     pub(crate) commands: Vec<CommandSection>,
 }

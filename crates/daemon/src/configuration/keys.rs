@@ -1,7 +1,7 @@
-//! Every key of `config.toml`, in one table: what may be written, what is used, and what the reference says.
+//! Every key of `config.toml`, in one table: its allowed values, its value in use, and its text in the reference.
 //!
-//! serde reads the file; a test compares its fields with this table. What a key has when nobody has written it is asked of
-//! the settings that the daemon really uses, and stands nowhere else.
+//! serde reads the file; a test compares its fields with this table. The default of a key comes from the settings that
+//! the daemon really uses, and isn't repeated anywhere else.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::sessions::{BASE_URL, MODEL_NAME, USUAL_BASE_URL, USUAL_KEY};
 
 /// Stands for a name that the user chooses, in the path of a key.
 pub(super) const ANY_NAME: &str = "NAME";
-/// Stands behind a part of a path that is a list of tables.
+/// Follows a part of a path that is a list of tables.
 pub(super) const EACH: &str = "[]";
 
 /// The settings that a daemon uses.
@@ -75,7 +75,7 @@ impl InForce {
     }
 }
 
-/// What can be written for a key.
+/// The values that a key accepts.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
     Text,
@@ -84,12 +84,12 @@ pub enum Kind {
     OneOf(&'static [&'static str]),
     Whole {
         least: u64,
-        /// The most, if there is one.
+        /// The maximum, if there is one.
         most: Option<u64>,
     },
     Number {
         least: u64,
-        /// The most, if there is one.
+        /// The maximum, if there is one.
         most: Option<u64>,
     },
     /// `true` or `false`.
@@ -98,7 +98,7 @@ pub enum Kind {
     /// Several absolute paths.
     Paths,
     TextByName,
-    /// Several tables, whose keys have rows of their own.
+    /// Several tables. Their keys have their own rows.
     Tables,
 }
 
@@ -132,7 +132,7 @@ fn range(least: u64, most: Option<u64>) -> String {
 
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
-    /// Its path. `NAME` stands for a name that the user chooses, `[]` for each of a list.
+    /// Its path. `NAME` stands for a name that the user chooses, `[]` for each entry of a list.
     pub path: &'static str,
     pub kind: Kind,
     pub meaning: &'static str,
@@ -140,7 +140,7 @@ pub struct Key {
     pub before_file: Option<&'static str>,
     /// The environment variable that is the fallback, if any.
     pub after_file: Option<&'static str>,
-    /// What is used, for the one of this name where the user chooses names.
+    /// The value in use. If the user chooses names, the second argument is the name.
     pub(super) in_force: fn(&InForce, &str) -> Value,
 }
 
@@ -174,7 +174,7 @@ impl Key {
         (self.in_force)(&usual, "")
     }
 
-    /// Whether it is a key of something that the user names, or of each of a list.
+    /// Whether it is a key of something that the user names, or of each entry of a list.
     pub(super) fn is_template(&self) -> bool {
         self.path.split('.').any(|part| part == ANY_NAME) || self.path.contains(EACH)
     }
@@ -192,7 +192,7 @@ const TIME_MS: Kind = Kind::Whole {
     most: Some(DEADLINE_LIMIT.as_millis() as u64),
 };
 
-/// All of them, in the order in which they are shown.
+/// All keys, in the order in which they are shown.
 pub static KEYS: &[Key] = &[
     Key::new(
         "machine.name",
@@ -376,7 +376,7 @@ pub static KEYS: &[Key] = &[
         Kind::TextByName,
         "Environment variables in addition to the daemon's.",
         |now, name| {
-            // A key is often among them.
+            // Only the names: the values often include an API key.
             let names = now.agent(name).environment.into_keys();
             names.map(|name| (name, json!("(not shown)"))).collect()
         },

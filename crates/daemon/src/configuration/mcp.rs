@@ -1,18 +1,18 @@
-//! What is written down about clients of the Model Context Protocol.
+//! The configuration of Model Context Protocol clients.
 
 use serde::Deserialize;
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct McpSection {
-    /// Whether they may bring their plans into the workspace, and take them back.
+    /// Whether they may apply their plans to the workspace, and undo them.
     pub(crate) apply: Option<ApplyWord>,
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ApplyWord {
-    /// If the user says so each time.
+    /// Only if the user agrees each time.
     #[default]
     Ask,
     Allow,

@@ -1,7 +1,7 @@
-//! Where each key stands in the file, and which ones nobody knows.
+//! Finds the line of each key in the file, and rejects unknown keys.
 //!
-//! What may be written is asked of the table of keys. A key that is not in it is an error with its place, and with the key
-//! that was probably meant.
+//! The table of keys decides what is allowed. Any other key is an error, with its position and the key that was
+//! probably meant.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::keys::{ANY_NAME, EACH, KEYS};
 /// How similar two words must be for one to be a misspelling of the other.
 const ALIKE: f64 = 0.75;
 
-/// The line of every key that is written, by its path.
+/// The line of every key in the file, by its path.
 pub(super) type Places = BTreeMap<String, usize>;
 
 pub(super) fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
@@ -39,10 +39,10 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// `pattern` is the path as the table of keys has it, `path` as the file has it.
+    /// `pattern` is the path in the table of keys, `path` is the path in the file.
     fn table(&mut self, table: &DeTable<'_>, pattern: &str, path: &str) -> Result<(), String> {
         let mut entries: Vec<_> = table.iter().collect();
-        // The first mistake that is told is the first one in the file.
+        // Report the first mistake in the file first.
         entries.sort_by_key(|(key, _)| key.span().start);
         let known = below(pattern);
         for (key, value) in entries {
@@ -82,13 +82,13 @@ impl Walk<'_> {
                     .filter_map(|(index, each)| Some((index, each.get_ref().as_table()?)))
                     .try_for_each(|(index, table)| self.table(table, &pattern, &format!("{path}[{index}]")))
             }
-            // What is no table where one must be is found by the reader of the file.
+            // If this should be a table and isn't, the deserializer reports it.
             _ => Ok(()),
         }
     }
 }
 
-/// The parts that may follow a path, each once, in the order of the table.
+/// The parts that may follow a path, without duplicates, in table order.
 fn below(pattern: &str) -> Vec<&'static str> {
     let mut found: Vec<&'static str> = Vec::new();
     for key in KEYS {
@@ -118,7 +118,7 @@ fn joined(path: &str, name: &str) -> String {
     }
 }
 
-/// What was probably meant: a similar key, or one of the same name elsewhere.
+/// The key that was probably meant: a similar one, or one with the same name elsewhere.
 fn advice(pattern: &str, name: &str, known: &[&str]) -> String {
     if let Some(word) = alike(name, known.iter().map(|part| plain(part))) {
         return format!("did you mean `{word}`?");
@@ -137,7 +137,7 @@ fn advice(pattern: &str, name: &str, known: &[&str]) -> String {
     format!("{section} can have: {}", words.join(", "))
 }
 
-/// The word that is most like one, if any is like it.
+/// The most similar word, if any is similar enough.
 pub fn alike<'a>(name: &str, words: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     words
         .map(|word| (strsim::jaro_winkler(name, word), word))

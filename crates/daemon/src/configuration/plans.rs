@@ -1,4 +1,4 @@
-//! What is written down about plans.
+//! The configuration of plans.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ pub(super) const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct PlansSection {
-    /// How long plans are kept that were applied or discarded.
+    /// How long to keep plans after they were applied or discarded.
     pub(crate) keep_days: Option<u32>,
     pub(crate) keep_mb: Option<u64>,
     pub(crate) max_sandboxes: Option<usize>,

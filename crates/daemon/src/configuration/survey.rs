@@ -1,4 +1,4 @@
-//! Every setting that `config.toml` and its variables decide, with its value and where that comes from.
+//! Every setting from `config.toml` and environment variables, with its value and source.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -12,12 +12,13 @@ use super::places::Places;
 use super::{Configuration, ConfigurationError, Written, load};
 use crate::sessions::{Variables, check_default_agent, model_settings};
 
-/// What is said in place of a secret.
+/// Shown in place of a secret.
 pub(super) const NOT_SHOWN: &str = "(not shown)";
 
-/// The settings that a daemon would use with this file and these variables. Nothing is started or changed.
+/// The settings that a daemon would use with this file and these variables. It doesn't start or change anything.
 ///
-/// # Errors The file, or the key file that it names, can't be used.
+/// # Errors
+/// The file, or the key file that it names, can't be used.
 pub fn settings_of(
     file: Option<&Path>,
     environment: &[(OsString, OsString)],
@@ -63,7 +64,7 @@ pub(crate) fn survey(
     Ok(settings)
 }
 
-/// The paths that a key has in a file, each with the name in it.
+/// The paths of a key in a file, each with the user-chosen name in it.
 fn paths<'a>(key: &Key, configuration: &'a Configuration) -> Vec<(String, &'a str)> {
     if !key.is_template() {
         return vec![(key.path.to_owned(), "")];
@@ -90,7 +91,7 @@ fn source(key: &Key, path: &str, places: &Places, variables: Variables<'_>) -> S
         .unwrap_or(SettingSource::Default)
 }
 
-/// The API key is no setting of the file, but people look for it here: whether it is set, and from where.
+/// The API key isn't a setting of the file, but people look for it here: shows whether it is set, and where.
 fn secret(now: &InForce, has_key: bool, places: &Places) -> Setting {
     let source = match (&now.key_env, has_key, places.get("model.key_file")) {
         (_, true, Some(line)) => SettingSource::File { line: *line },

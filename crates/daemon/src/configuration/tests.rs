@@ -1,4 +1,4 @@
-//! What can be written, and what is said about what cannot.
+//! Accepted configurations, and the errors for rejected ones.
 
 use ::context::{CommandSettings, ContextSettings, StrategySettings, TokenizerName};
 use protocol::RulePermission;
@@ -264,7 +264,7 @@ fn a_file_need_not_be_there_but_must_be_a_file() {
 }
 #[test]
 fn the_table_has_the_keys_that_are_read_and_no_others() {
-    // What can follow a key that nobody knows is in the words of the reader.
+    // serde's error message for an unknown key lists the valid ones.
     let fields_of = |section: &str, written: &str| -> Vec<String> {
         let error = toml::from_str::<Configuration>(written).unwrap_err();
         let said = error.message().to_owned();

@@ -1,4 +1,4 @@
-//! What can be asked: one function for HTTP, MCP and the page.
+//! Finds context: one function for HTTP, MCP and the page.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::http::Problem;
 use crate::http::ids::id_in;
 use crate::jobs::wire::invalid;
 
-/// Finds the code that is relevant to a question. *Cancel safety*: dropped half-way, what runs for it is cancelled.
+/// Finds the code that is relevant to a question. *Cancel safety*: if dropped, the work for it is cancelled.
 pub(crate) async fn ask(app: &App, request: ContextQuestion) -> Result<ContextAnswer, Problem> {
     let plan = request.plan.clone();
     let question = question_of(request)?;
@@ -51,7 +51,6 @@ fn question_of(request: ContextQuestion) -> Result<Question, Problem> {
     })
 }
 
-/// A directory that was written down.
 pub(crate) fn directory_of(written: &str) -> Result<PathBuf, Problem> {
     let path = PathBuf::from(written);
     match path.is_absolute() {

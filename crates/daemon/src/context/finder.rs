@@ -1,4 +1,4 @@
-//! What agents have of context: one text, of what they may read.
+//! Context for agents: one text, limited to what they may read.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -22,7 +22,7 @@ impl ContextFinder for ContextService {
             focus: order.focus,
             focus_from: FocusFrom::Root,
             budget_tokens: Some(order.budget_tokens),
-            // A tool may have minutes; an answer that takes longer than the setting is not worth the wait.
+            // A tool may have minutes, but an answer that takes longer than the setting isn't worth the wait.
             patience: Some(order.timeout.min(self.contexts.settings().patience)),
             only: Vec::new(),
             without: Vec::new(),
@@ -52,7 +52,7 @@ fn found(answer: Answer) -> ContextFound {
     }
 }
 
-/// How much was found, and who did not answer, in one line.
+/// How much was found and which strategies didn't answer, in one line.
 fn summary(answer: &Answer, files: usize) -> String {
     let counted = |count: usize, word: &str| match count {
         1 => format!("1 {word}"),
@@ -73,7 +73,7 @@ fn summary(answer: &Answer, files: usize) -> String {
             StrategyOutcome::Open { .. } => "is not asked for a while",
             StrategyOutcome::Failed { .. } => "failed",
         };
-        // Writing to a text cannot fail.
+        // Writing to a string can't fail.
         let _ = write!(summary, "; {} {did_not}", report.strategy);
     }
     summary

@@ -1,4 +1,4 @@
-//! The files that a question is about, as somebody has written them.
+//! The files that a question is about, as the user wrote them.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -6,8 +6,8 @@ use context::{BadPath, TreePath};
 
 use super::service::QuestionError;
 
-/// Where a written path is in the tree: an absolute one below the root, any other one below the directory that was named. It
-/// may look at the disk, so it blocks.
+/// Locates a path in the tree: an absolute path below the root, any other path below the given directory. It may read
+/// from disk, so it blocks.
 pub(super) fn locate(written: &str, directory: &Path, root: &Path) -> Result<TreePath, QuestionError> {
     let bad = || QuestionError::Focus(BadPath(written.chars().take(200).collect()));
     if written.is_empty() || written.contains('\0') {
@@ -16,7 +16,7 @@ pub(super) fn locate(written: &str, directory: &Path, root: &Path) -> Result<Tre
     let path = plain(&directory.join(written)).ok_or_else(bad)?;
     let inside = match path.strip_prefix(root) {
         Ok(inside) => inside.to_owned(),
-        // It may be written with a link on the way to the root.
+        // The path may go through a symlink on the way to the root.
         Err(_) => resolved(&path)
             .and_then(|path| path.strip_prefix(root).map(Path::to_owned).ok())
             .ok_or_else(bad)?,
@@ -25,7 +25,7 @@ pub(super) fn locate(written: &str, directory: &Path, root: &Path) -> Result<Tre
     TreePath::new(text).map_err(|_| bad())
 }
 
-/// A path without `.` and `..`, by its text.
+/// Removes `.` and `..` from a path lexically.
 fn plain(path: &Path) -> Option<PathBuf> {
     let mut plain = PathBuf::new();
     for component in path.components() {
@@ -42,7 +42,7 @@ fn plain(path: &Path) -> Option<PathBuf> {
     Some(plain)
 }
 
-/// A path whose directory is canonical; the file itself may be only in a plan.
+/// A path with a canonical directory; the file itself may exist only in a plan.
 fn resolved(path: &Path) -> Option<PathBuf> {
     let directory = path.parent()?.canonicalize().ok()?;
     Some(directory.join(path.file_name()?))

@@ -1,11 +1,12 @@
 //! Context, as this daemon finds and shows it.
 //!
-//! - `service` is how the rest of the daemon asks: the interface, the page and agents alike. It is where questions are counted.
-//! - `tree` is which tree is looked at, and as whom; `focus` the files that a question is about. `plan_view` is a plan's
-//!   sandbox as a tree, `shown` a tree without what must not be shown.
-//! - `open_plans` tells strategies what is being changed; language servers do so in their own module. `finder` is what agents
-//!   have of it.
-//! - `acts` is what HTTP, MCP and the page ask; `wire` makes answers into what goes over the wire.
+//! - `service` is how the rest of the daemon asks, including the HTTP API, the page and agents. It counts the
+//!   questions.
+//! - `tree` decides which tree to search, and with whose permissions; `focus` resolves the files that a question is
+//!   about. `plan_view` presents a plan's sandbox as a tree, `shown` a tree without files that must not be shown.
+//! - `open_plans` tells strategies what is being changed; language servers do so in their own module. `finder` is the
+//!   interface for agents.
+//! - `acts` has the functions that HTTP, MCP and the page call; `wire` converts answers for the wire.
 
 pub(crate) mod acts;
 mod finder;
@@ -48,7 +49,7 @@ pub(crate) struct Around<'a> {
     pub(crate) clock: &'a Arc<dyn Clock>,
 }
 
-/// A service that has no index open yet.
+/// Starts the service. No index is open yet.
 pub(crate) fn start(section: ContextSection, around: Around<'_>) -> ContextService {
     let contexts = Contexts::new(ContextsOptions {
         settings: section.settings(),

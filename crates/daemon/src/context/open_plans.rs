@@ -1,4 +1,4 @@
-//! What is being changed in the plans of a workspace.
+//! The changes in the plans of a workspace.
 
 use std::cmp::Reverse;
 use std::path::Path;
@@ -10,11 +10,11 @@ use protocol::PlanState;
 
 use super::plan_view::tree_path;
 
-/// How many plans of a workspace are looked at: those that somebody may be working on now.
+/// How many plans of a workspace to read: those that are probably being worked on now.
 const MOST_PLANS: usize = 16;
-/// How many plans are considered for that, the newest first.
+/// How many plans to consider for that, newest first.
 const MOST_CONSIDERED: u32 = 256;
-/// How many paths of a plan are reported. A plan with more changes everything, which says nothing.
+/// How many paths of a plan to report. A plan with more changes everything, which isn't a useful hint.
 const MOST_PATHS: usize = 1000;
 
 #[derive(Clone, Debug)]

@@ -1,4 +1,4 @@
-//! The sandbox of a plan, as a tree that is looked at.
+//! The sandbox of a plan, as a tree to search.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -7,7 +7,7 @@ use context::{FILE_LIMIT_BYTES, FileText, NotText, Since, TreePath, View};
 use kernel::Scope;
 use plans::{RelPath, SandboxView, TreeError};
 
-/// The sandbox of a plan as it was when the question came.
+/// The sandbox of a plan as of the question.
 #[derive(Debug)]
 pub(super) struct PlanView(pub(super) SandboxView);
 
@@ -38,7 +38,7 @@ impl View for PlanView {
     }
 
     fn since(&self) -> Since {
-        // What the workspace has lost, an index that was made later has never known.
+        // An index that was built later has never seen the files that the workspace lost.
         let lost = self.0.lost_in_workspace();
         let changed = self.0.changed().chain(&lost).filter_map(tree_path);
         let changed: BTreeSet<TreePath> = changed.collect();
@@ -49,7 +49,7 @@ impl View for PlanView {
     }
 }
 
-/// A path that context knows; names that are not text are no part of it.
+/// The path as context knows it. Names that aren't UTF-8 are left out.
 pub(super) fn tree_path(path: &RelPath) -> Option<TreePath> {
     TreePath::new(std::str::from_utf8(path.as_bytes()).ok()?).ok()
 }

@@ -1,4 +1,4 @@
-//! How the rest of the daemon asks.
+//! The interface through which the rest of the daemon asks for context.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -31,9 +31,9 @@ pub(crate) struct ContextService {
 pub(crate) struct Question {
     pub(crate) tree: TreeRef,
     pub(crate) query: String,
-    /// Files that it is about, as they were written.
+    /// Files that it is about, as the user wrote them.
     pub(crate) focus: Vec<String>,
-    /// What those are written from that are not absolute.
+    /// The base for relative paths in `focus`.
     pub(crate) focus_from: FocusFrom,
     pub(crate) budget_tokens: Option<usize>,
     pub(crate) patience: Option<Duration>,
@@ -56,7 +56,7 @@ pub(crate) struct Answered {
     pub(crate) index: IndexInfo,
 }
 
-/// Why there is no answer.
+/// Why a question has no answer.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum QuestionError {
     #[error(transparent)]
@@ -67,7 +67,7 @@ pub(crate) enum QuestionError {
     Focus(BadPath),
     #[error("there is no strategy `{name}`; there are: {known}")]
     NoSuchStrategy {
-        /// Where it is named: `only` or `without`, and its place there.
+        /// Where it is named: `only` or `without`, and its index there.
         field: String,
         name: String,
         known: String,
@@ -75,7 +75,8 @@ pub(crate) enum QuestionError {
 }
 
 impl ContextService {
-    /// Answers a question. *Cancel safety*: may be dropped at any time; what runs for it is cancelled, and it is counted so.
+    /// Answers a question. *Cancel safety*: may be dropped at any time; its work is cancelled, and it counts as
+    /// cancelled.
     pub(crate) async fn ask(&self, question: Question, scope: &Scope) -> Result<Answered, QuestionError> {
         let mut counted = self.metrics.begins(&self.clock);
         let answered = self.answer(question, scope).await;
@@ -91,7 +92,7 @@ impl ContextService {
         let settings = self.contexts.settings();
         let only = self.strategies_of("only", &question.only)?;
         let without = self.strategies_of("without", &question.without)?;
-        // Each of them is a look at the disk, so it is said before the first.
+        // Each file in focus costs a disk access, so check the limit before the first.
         if question.focus.len() > FOCUS_LIMIT {
             return Err(QuestionError::Context(ContextError::TooLarge {
                 what: "the focus",
@@ -131,7 +132,8 @@ impl ContextService {
             query: question.query,
             focus,
             budget_tokens: question.budget_tokens.unwrap_or(settings.budget_tokens),
-            // What finding the tree took is part of it; a wish that is too large is left as it is, and refused.
+            // The time for finding the tree counts. A limit that is too large is passed on unchanged, and is
+            // refused.
             patience: Some(match deadline.remaining() {
                 Some(left) if patience <= context::DEADLINE_LIMIT => left,
                 _ => patience,
@@ -168,7 +170,8 @@ impl ContextService {
         self.contexts.indexes()
     }
 
-    /// Rebuilds the index of the tree that a directory is in. *Cancel safety*: may be dropped; it is made in the background.
+    /// Rebuilds the index of the tree that contains a directory. *Cancel safety*: may be dropped; the index is built in
+    /// the background.
     pub(crate) async fn rebuild(&self, directory: PathBuf) -> Result<IndexInfo, QuestionError> {
         let root = self.plans.root_of(directory).await?;
         if let Some(index) = self.contexts.index(&root) {
@@ -192,15 +195,15 @@ impl ContextService {
         }
     }
 
-    /// Removes the index of the tree that a directory is in: its root, and whether there was one. *Cancel safety*: dropped
-    /// half-way, it may or may not be removed.
+    /// Removes the index of the tree that contains a directory. Returns the tree's root, and whether there was an
+    /// index. *Cancel safety*: if dropped, it may or may not be removed.
     pub(crate) async fn forget(
         &self,
         directory: PathBuf,
         scope: &Scope,
     ) -> Result<(PathBuf, bool), QuestionError> {
         let found = self.plans.root_of(directory.clone()).await;
-        // What is not there any more may have an index all the same, under its own name.
+        // A directory that no longer exists may still have an index, under its own name.
         let root = found.as_ref().unwrap_or(&directory).clone();
         let forgotten = self.contexts.forget(&root, scope).await;
         let was_there = forgotten.map_err(|source| ContextError::Unreadable {
@@ -213,7 +216,7 @@ impl ContextService {
         }
     }
 
-    /// The strategies that there are, in order, as they are set.
+    /// The available strategies in order, with their settings.
     pub(crate) fn strategies(&self) -> Vec<(StrategyName, StrategySettings)> {
         let settings = self.contexts.settings();
         let strategies = self.contexts.strategies().into_iter();

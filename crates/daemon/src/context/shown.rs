@@ -1,4 +1,4 @@
-//! A tree without what must not be shown.
+//! A tree without files that must not be shown.
 
 use std::io;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ impl Allows for Readable {
     }
 }
 
-/// A tree without the files that the reader has no permission for.
+/// A tree without the files that the reader may not read.
 #[derive(Debug)]
 pub(super) struct Shown<A> {
     pub(super) view: Arc<dyn View>,
@@ -40,7 +40,7 @@ impl<A: Allows> View for Shown<A> {
     }
 
     fn walk(&self, scope: &Scope, visit: &(dyn Fn(TreePath) -> bool + Sync)) -> io::Result<()> {
-        // What is left out is no reason to end.
+        // A file that is left out is no reason to stop.
         let is_left_out = |path: &TreePath| !self.readable.allows(path.as_str());
         self.view.walk(scope, &|path| is_left_out(&path) || visit(path))
     }
@@ -90,7 +90,7 @@ mod tests {
         };
         assert_eq!(read_into("a.rs").unwrap(), b"a.rs");
         assert!(matches!(read_into("secret.rs"), Err(NotText::Missing)));
-        // Guards what the walk comes by, which it may tell from several threads.
+        // Guards the paths that the walk finds, possibly from several threads.
         let seen = Mutex::new(Vec::new());
         let visit = |path: TreePath| {
             seen.lock().unwrap().push(path.to_string());

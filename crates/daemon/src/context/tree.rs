@@ -1,4 +1,4 @@
-//! Which tree is looked at.
+//! Finds the tree to search.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::service::QuestionError;
 
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum TreeRef {
-    /// The workspace, repository or directory around this one, as it is on disk.
+    /// The workspace, repository or directory that contains this one, as it is on disk.
     Directory(PathBuf),
     Plan(PlanId),
 }
@@ -26,7 +26,7 @@ pub(super) struct SearchedTree {
 }
 
 impl TreeRef {
-    /// Finds the tree. A plan that is being applied is waited for, until the deadline.
+    /// Finds the tree. If a plan is being applied, this waits for it until the deadline.
     pub(super) async fn find(self, plans: &Plans, deadline: Deadline) -> Result<SearchedTree, QuestionError> {
         match self {
             Self::Directory(directory) => on_disk(plans, directory).await,
@@ -72,11 +72,11 @@ fn must_be_readable(root: &Path) -> Result<(), QuestionError> {
     }
 }
 
-/// Does something that blocks, for a moment. *Cancel safety*: dropped half-way, it goes on.
+/// Runs a short blocking operation. *Cancel safety*: if dropped, the operation still runs to its end.
 pub(super) async fn blocking<R: Send + 'static>(
     work: impl FnOnce() -> R + Send + 'static,
 ) -> Result<R, QuestionError> {
     let done = tokio::task::spawn_blocking(work).await;
-    // It ends early only when the runtime does.
+    // It ends early only if the runtime shuts down.
     done.map_err(|_| QuestionError::Context(ContextError::Cancelled))
 }

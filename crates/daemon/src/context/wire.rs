@@ -1,4 +1,4 @@
-//! Answers in the words of the interface, for programs and for the page alike.
+//! Converts answers for the wire, for the HTTP API and the page.
 
 use std::time::Duration;
 
@@ -106,7 +106,7 @@ pub(crate) fn index_to_wire(index: &IndexInfo) -> protocol::ContextIndex {
         IndexState::Building { files } => (State::Building, None, *files),
         IndexState::Ready => (State::Ready, None, index.files as u64),
         IndexState::Failed { why } => (State::Failed, Some(why.clone()), index.files as u64),
-        // Nobody but the daemon itself closes it, when it ends or when the index is removed.
+        // Only the daemon closes it: when it stops, or when the index is removed.
         IndexState::Closed => (State::Failed, Some("it is closed".to_owned()), index.files as u64),
     };
     protocol::ContextIndex {

@@ -1,7 +1,7 @@
-//! The boots of the daemons of one home: a stream each, with a head that says how the boot ended.
+//! The boots of the daemons of one home. Each has a stream, and its head says how the boot ended.
 //!
-//! A home has one owner at a time. So when a daemon starts, every earlier boot that still says `running` has crashed,
-//! and is marked as such before the first request, by a commit on the version that was read.
+//! A home has one owner at a time. So when a daemon starts, every earlier boot that still says `running` has crashed.
+//! It is marked as such before the first request, by a commit on the version that was read.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,7 +20,6 @@ use super::closing;
 use super::error::LogStartError;
 use crate::times::{self, now_ms, unix_ms};
 
-/// The kind of these streams.
 pub(super) const KIND: &str = "boot";
 const RUNNING: &str = "running";
 const STOPPED: &str = "stopped";
@@ -28,7 +27,7 @@ const CRASHED: &str = "crashed";
 
 /// How many boots are kept in memory. The log has them all.
 const KEPT_BOOTS: usize = 100;
-/// A boot has three notes: ready, draining, stopped. So none waits for room.
+/// A boot has three notes: ready, draining, stopped. So a note never waits for room.
 const QUEUE_NOTES: usize = 4;
 
 type StoredBoot = Entity<BootRecord>;
@@ -76,13 +75,13 @@ impl EntityRecord for BootRecord {
     }
 }
 
-/// The boots of this home as of the start of this one. Only the owner of a home writes them, so only the current one
-/// can change.
+/// The boots of this home as of the start of the current one. Only the owner of a home writes them, so only the current
+/// one can change.
 #[derive(Debug)]
 pub(crate) struct Boots {
-    /// Newest first. The first one is the current one.
+    /// Newest first, so the current one is at the front.
     boots: Vec<protocol::Boot>,
-    /// How many of them this start found to have crashed.
+    /// How many crashed boots this start found.
     pub(crate) found_crashed: u64,
 }
 
@@ -96,18 +95,17 @@ impl Boots {
     }
 }
 
-/// Something that happened in this boot.
 #[derive(Debug)]
 pub(crate) enum Note {
     /// It answers requests at this address.
     Ready { address: String },
-    /// It accepts no more requests. The cause says who ended it, and why.
+    /// It no longer accepts requests. The cause says who stopped it, and why.
     Draining { cause: String },
-    /// It is done, after it cut off so many connections.
+    /// It has stopped, after cutting off this many connections.
     Stopped { cut_connections: usize },
 }
 
-/// The current boot, as its only writer has it.
+/// The current boot, held by its only writer.
 #[derive(Debug)]
 pub(crate) struct OpenBoot {
     log: Log,
@@ -118,7 +116,7 @@ pub(crate) struct OpenBoot {
 pub(super) struct Past {
     /// The newest of them, oldest first.
     boots: VecDeque<protocol::Boot>,
-    /// Those without an end.
+    /// The boots without a recorded end.
     unfinished: Vec<StoredBoot>,
 }
 
@@ -144,7 +142,7 @@ pub(super) async fn look(log: &Log, home_id: HomeId) -> Result<Past, LogError> {
     })
 }
 
-/// Marks earlier boots that have no end as crashed, and begins this one. No other daemon of this home is alive.
+/// Marks earlier boots that have no end as crashed, and begins this one. No other daemon of this home may be running.
 pub(super) async fn begin(
     log: &Log,
     past: Past,
@@ -177,8 +175,8 @@ pub(super) async fn begin(
     Ok((boot, Boots { boots, found_crashed }))
 }
 
-/// The home that a log belongs to if it isn't shared: this one if it has ever used it, otherwise the last one that did,
-/// because then the log was brought here from elsewhere.
+/// The home that an unshared log belongs to: this one if it has ever used the log, otherwise the last one that did,
+/// because then the log was moved here from elsewhere.
 pub(super) async fn home_of_log(log: &Log, own: HomeId) -> Result<HomeId, LogError> {
     let (mut newest, mut is_own) = (own, false);
     log.each_head(KIND, None, |head| {
@@ -207,7 +205,7 @@ fn home_of(log: &Log, head: &StoredHead) -> Option<HomeId> {
 async fn mark_crashed(log: &Log, boot: &mut StoredBoot, found_by: BootId) -> Result<(), CommitError> {
     let event = NewEvent::json("crashed", &json!({ "found_by": found_by.to_string() }))?;
     match boot.save(log, &[event]).await {
-        // Somebody has written it in the meantime, and so knows more than we saw.
+        // Another writer changed it in the meantime, so it knows more than we do.
         Err(error) if error.is_conflict() => {
             tracing::warn!(
                 boot = boot.id,
@@ -256,11 +254,12 @@ impl OpenBoot {
                 actual: Some(actual), ..
             }) = &written
             {
-                // Nobody else writes to this stream, so it was a note of ours whose answer was lost.
+                // Nothing else writes to this stream, so one of our notes was committed and its answer was
+                // lost.
                 self.boot.version = actual.version;
                 written = self.write(&note).await;
             }
-            // The daemon goes on without it. Without the last note, it counts as crashed.
+            // The daemon continues without it. Without the last note, the boot counts as crashed.
             if let Err(error) = written {
                 tracing::warn!(%error, ?note, "could not record a note about this boot");
             }
@@ -285,7 +284,7 @@ impl OpenBoot {
     }
 }
 
-/// Why the head of a boot can't be read; `None` if it can, or is another head.
+/// Why the head of a boot can't be read; `None` if it can, or if it isn't the head of a boot.
 pub(super) fn unreadable_head(stream: &StreamId, head: &Head) -> Option<serde_json::Error> {
     StoredBoot::problem(stream, head)
 }

@@ -1,4 +1,4 @@
-//! Why a daemon did not start for the sake of its log, and why an archive was not taken in.
+//! Why a daemon couldn't start because of its log, and why an import failed.
 
 use std::io;
 use std::path::PathBuf;
@@ -13,24 +13,24 @@ use crate::ownership::OwnershipError;
 /// Why there is no usable log.
 #[derive(Debug, Error)]
 pub enum LogStartError {
-    /// It was not opened.
+    /// The log couldn't be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// The id of the home cannot be read or written.
+    /// The id of the home can't be read or written.
     #[error("the id of this home, in `{path}`, cannot be used", path = .path.display())]
     HomeId {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error from the system.
         source: io::Error,
     },
     /// Another daemon has the id of this home.
     #[error(transparent)]
     Copied(ClaimError),
-    /// It was opened, and what is in it could not be read.
+    /// The log was opened, but its contents couldn't be read.
     #[error("the log was opened and cannot be read")]
     Read(#[source] LogError),
-    /// It was opened, and the start of this daemon could not be written down.
+    /// The log was opened, but the start of this daemon couldn't be recorded.
     #[error("the start of this daemon could not be written to the log")]
     Write(#[source] CommitError),
 }
@@ -111,19 +111,19 @@ fn log_code(error: &LogError) -> &'static str {
     }
 }
 
-/// Why an archive was not taken in. Nothing of it is in the log.
+/// Why an archive wasn't imported. The log is unchanged.
 #[derive(Debug, Error)]
 pub enum ImportLogError {
-    /// The directories cannot be used.
+    /// The directories can't be used.
     #[error(transparent)]
     Home(#[from] HomeError),
-    /// A daemon is running, or the lock cannot be used.
+    /// A daemon is running, or the lock can't be used.
     #[error(transparent)]
     Ownership(#[from] OwnershipError),
-    /// The log was not opened.
+    /// The log couldn't be opened.
     #[error(transparent)]
     Log(#[from] LogStartError),
-    /// The log has something in it already, or the archive is not whole.
+    /// The log isn't empty, or the archive is incomplete.
     #[error(transparent)]
     Import(#[from] ImportError),
 }

@@ -1,4 +1,4 @@
-//! Whether the log takes writes, and how large it was when somebody last looked.
+//! Whether the log accepts writes, and its size when it was last measured.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -7,15 +7,14 @@ use eventlog::{LeaseError, Log, LogError, Sizes};
 use kernel::{Clock, Slot};
 use protocol::{BootId, HomeId};
 
-/// How long to leave a log alone that refuses writes, before it is asked to take one again.
+/// How long to wait before trying another write on a log that refuses them.
 const TRY_AGAIN_AFTER: Duration = Duration::from_secs(5);
 
-/// The health of a log.
 #[derive(Debug)]
 pub(crate) struct Health {
     log: Log,
     clock: Arc<dyn Clock>,
-    /// What is written when the log is asked to take a write: nothing but the counter of a lease.
+    /// The lease to write as a probe: it changes nothing but the counter of that lease.
     probe: (String, String),
     tried_at: Slot<Option<Instant>>,
     measured: Slot<Option<Measured>>,
@@ -46,15 +45,15 @@ impl Health {
         }
     }
 
-    /// The same; but a log that refuses is asked to take a write now and then, so that it is found well as soon as
-    /// it is. *Cancel safety*: may be dropped at any time.
+    /// The same, but tries a write now and then if the log refuses them, to notice soon when it recovers.
+    /// *Cancel safety*: may be dropped at any time.
     pub(crate) async fn refusal_now(&self) -> Option<LogError> {
         let refusal = self.refusal()?;
         let (seen, now) = (self.tried_at.read(), self.clock.now());
         let is_due = seen
             .state
             .is_none_or(|tried_at| now.saturating_duration_since(tried_at) >= TRY_AGAIN_AFTER);
-        // Of several who ask at once, one tries.
+        // Of several concurrent callers, one tries.
         if !is_due || self.tried_at.transition(seen.generation, Some(now)).is_err() {
             return Some(refusal);
         }
@@ -72,7 +71,7 @@ impl Health {
             .map(|measured| measured.sizes.clone())
     }
 
-    /// How large the log is, or was at most so long ago.
+    /// The size of the log, measured at most `max_age` ago.
     pub(crate) async fn sizes(&self, max_age: Duration) -> Result<Sizes, LogError> {
         if let Some(measured) = &*self.measured.read().state
             && self.clock.now().saturating_duration_since(measured.at) < max_age
@@ -82,21 +81,19 @@ impl Health {
         self.measure().await
     }
 
-    /// Measures the log.
     pub(crate) async fn measure(&self) -> Result<Sizes, LogError> {
         let sizes = self.log.sizes().await?;
         let measured = Measured {
             sizes: sizes.clone(),
             at: self.clock.now(),
         };
-        // If somebody else was faster, theirs is as good.
+        // If another caller was faster, its result is just as good.
         let seen = self.measured.read();
         drop(self.measured.transition(seen.generation, Some(measured)));
         Ok(sizes)
     }
 }
 
-/// Sizes as they go over the wire.
 pub(crate) fn sizes_to_wire(sizes: &Sizes) -> protocol::LogSizes {
     protocol::LogSizes {
         total_bytes: sizes.total_bytes,

@@ -1,4 +1,4 @@
-//! The streams of breakers that were held by hand.
+//! The streams of breakers that are held by hand.
 
 use std::collections::HashSet;
 
@@ -15,7 +15,6 @@ use serde_json::json;
 use super::overrides::Who;
 use crate::times;
 
-/// The kind of these streams.
 pub(super) const KIND: &str = "breaker";
 
 /// Who shares the breakers that are held by hand.
@@ -37,7 +36,7 @@ impl Holder {
     }
 }
 
-/// A change by hand, as stored in the log.
+/// A manual change, as stored in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Transition {
     ForcedOpen,
@@ -46,7 +45,7 @@ pub(crate) enum Transition {
     Reset,
 }
 
-/// Those after which a breaker is held by hand.
+/// The transitions that leave a breaker held by hand.
 const HELD: [Transition; 2] = [Transition::ForcedOpen, Transition::ForcedClosed];
 
 impl Transition {
@@ -147,7 +146,6 @@ fn prefix(holder: Holder) -> String {
     format!("{KIND}/{}", holder.prefix())
 }
 
-/// An event as it goes over the wire.
 pub(crate) fn to_wire(event: &Event) -> protocol::BreakerEvent {
     // If another version wrote a body that this one can't read, the event still counts.
     let by: Option<By> = serde_json::from_slice(&event.body).ok();

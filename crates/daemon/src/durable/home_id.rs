@@ -1,4 +1,4 @@
-//! The id of a home: made at the first start, and the same in every later life.
+//! The id of a home: created at the first start, and the same in every later boot.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -7,13 +7,13 @@ use std::path::Path;
 
 use protocol::HomeId;
 
-/// The file of an id, in its state directory.
+/// The name of the id file in the state directory.
 pub(crate) const FILE_NAME: &str = "home_id";
 
-/// An id has 31 characters; whatever is longer was not written by a daemon.
+/// An id has 31 characters; a longer file wasn't written by a daemon.
 const FILE_LIMIT_BYTES: u64 = 256;
 
-/// Reads the id, and makes it first if there is none. Only the owner of the home may call this.
+/// Reads the id, or creates it if it's missing. Only the owner of the home may call this.
 pub(super) fn load_or_create(path: &Path) -> io::Result<HomeId> {
     match File::open(path) {
         Ok(file) => read(file),
@@ -39,8 +39,8 @@ fn read(file: File) -> io::Result<HomeId> {
         .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
-/// Writes an id under another name and then gives it its own, so that nobody ever reads half of one. It is on disk
-/// before anything is called by it.
+/// Writes an id to a temporary file and renames it, so that readers never see a partial id. It is on disk before
+/// anything uses it.
 pub(super) fn replace(path: &Path, id: HomeId) -> io::Result<()> {
     let unfinished = path.with_extension("new");
     let mut file = OpenOptions::new()

@@ -53,7 +53,7 @@ use process::Tasks;
 #[derive(Debug)]
 pub(crate) struct Durable {
     pub(crate) log: Log,
-    /// For what concerns only this machine: its processes.
+    /// For data that concerns only this machine: its processes.
     pub(crate) own_log: Log,
     pub(crate) engine: protocol::LogEngine,
     pub(crate) home_id: HomeId,
@@ -69,7 +69,6 @@ pub(crate) struct Durable {
     pub(crate) health: Arc<Health>,
 }
 
-/// Who is starting.
 #[derive(Clone, Debug)]
 pub(crate) struct Starting {
     pub(crate) boot_id: BootId,
@@ -147,7 +146,7 @@ impl Durable {
         let holding = async {
             let held = history::take_over(&log, before, holder, breakers).await;
             held.map_err(|error| match error {
-                // Almost always there is nothing to write.
+                // Usually there is nothing to write.
                 CommitError::Log(error) => LogStartError::Read(error),
                 error => LogStartError::Write(error),
             })

@@ -1,4 +1,4 @@
-//! Changes to a home while no daemon runs: imports an archive, or changes the identity of the home.
+//! Changes to a home while no daemon runs: importing an archive, or changing the identity of the home.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -29,10 +29,10 @@ pub struct Imported {
     pub left_out: Vec<String>,
 }
 
-/// Reads the whole log of a home that has no daemon, and lists what is wrong with it. It changes nothing.
+/// Reads the whole log of a home that has no running daemon, and lists what is wrong with it. It changes nothing.
 ///
 /// # Errors
-/// A daemon has it open, or it cannot be opened at all.
+/// A daemon has it open, or it can't be opened at all.
 pub fn check_log_file(home: &Home) -> Result<Vec<String>, LogStartError> {
     Ok(Log::check_file(
         &home.log_database(),
@@ -68,7 +68,7 @@ pub async fn import_log(
     if let Some(id) = boots::newest_home(&log).await.map_err(LogStartError::Read)? {
         let path = home.home_id_file();
         home_id::replace(&path, id).map_err(|source| LogStartError::HomeId { path, source })?;
-        // If the archive says where that home was, that is now here.
+        // If the archive says where that home was, it is here now.
         adopt(home, database, &log, id).await?;
     }
     Ok(Imported {
@@ -82,13 +82,13 @@ pub async fn import_log(
 /// Why the identity of a home was not changed.
 #[derive(Debug, Error)]
 pub enum HomeIdentityError {
-    /// The directories cannot be used.
+    /// The directories can't be used.
     #[error(transparent)]
     Home(#[from] HomeError),
-    /// A daemon is running, or the lock cannot be used.
+    /// A daemon is running, or the lock can't be used.
     #[error(transparent)]
     Ownership(#[from] OwnershipError),
-    /// The log or the id cannot be used, or the other daemon is alive.
+    /// The log or the id can't be used, or the other daemon is still running.
     #[error(transparent)]
     Log(#[from] LogStartError),
 }
@@ -124,7 +124,7 @@ pub async fn adopt_home(home: &Home, database: &Database) -> Result<HomeId, Home
 
 async fn adopt(home: &Home, database: &Database, log: &Log, home_id: HomeId) -> Result<(), LogStartError> {
     if matches!(database, Database::File) {
-        // Nobody else uses this log.
+        // Nothing else uses this log.
         return Ok(());
     }
     // The next daemon sets the name that the user chose.

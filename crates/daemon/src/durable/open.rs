@@ -15,7 +15,7 @@ pub enum Database {
     /// In a file of its home.
     #[default]
     File,
-    /// In a PostgreSQL database, which daemons of other machines may share.
+    /// In a PostgreSQL database, which daemons on other machines may share.
     Postgres(DatabaseUrl),
 }
 

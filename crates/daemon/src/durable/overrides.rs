@@ -36,14 +36,12 @@ const ATTEMPTS: usize = 3;
 /// How often to read what other daemons hold without a hint.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
-/// Who asks for a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Who {
     pub(crate) request_id: RequestId,
     pub(crate) transport: Transport,
 }
 
-/// A change to one breaker by hand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
     /// Hold it open.
@@ -56,7 +54,7 @@ pub(crate) enum Change {
     ResetIf(Generation),
 }
 
-/// A change was not made.
+/// Why a change wasn't made.
 #[derive(Debug, Error)]
 pub(crate) enum OverrideError {
     #[error("no breaker has this name")]
@@ -114,7 +112,7 @@ pub(crate) struct Overrides {
 }
 
 impl Overrides {
-    /// A handle, and the task.
+    /// Returns a handle, and the task to spawn.
     pub(crate) fn new(
         log: Log,
         holder: Holder,

@@ -1,11 +1,11 @@
-//! Heads that cannot be read: which, why, and how to be rid of one.
+//! Unreadable heads: lists them, says why they can't be read, and drops them.
 //!
-//! Readers leave such a head out and go on, see [`Log::readable`]. It stays in the log until somebody drops it by hand.
+//! Readers skip such a head and continue; see [`Log::readable`]. It stays in the log until the user drops it.
 
 use eventlog::{CommitError, Head, Log, LogError, Quarantined, StoredHead, StreamId, Version};
 use thiserror::Error;
 
-/// Why a head cannot be read; nothing if it can be.
+/// Why a head can't be read; `None` if it can be.
 pub(crate) fn unreadable(stream: &StreamId, head: &Head) -> Option<String> {
     let readers = [
         plans::unreadable_head,
@@ -19,21 +19,21 @@ pub(crate) fn unreadable(stream: &StreamId, head: &Head) -> Option<String> {
     Some(problem.to_string())
 }
 
-/// A head that cannot be read, with what is stored.
+/// A head that can't be read, with its stored content.
 #[derive(Debug)]
 pub(crate) struct Unreadable {
     pub(crate) stored: StoredHead,
     pub(crate) reason: String,
 }
 
-/// What was found unreadable since the daemon started, and still is. *Cancel safety*: it only reads.
+/// The heads that were found unreadable since the daemon started and still are. *Cancel safety*: it only reads.
 pub(crate) async fn list(log: &Log) -> Result<Vec<(Quarantined, Option<StoredHead>)>, LogError> {
     let mut list = Vec::new();
     for quarantined in log.quarantined() {
         match look(log, &quarantined.stream).await {
             Ok(found) => list.push((quarantined, Some(found.stored))),
             Err(QuarantineError::NotQuarantined(stream)) => log.end_quarantine(&stream),
-            // The database itself cannot read it.
+            // Even the database can't read it.
             Err(QuarantineError::Log(LogError::Corrupt(_))) => list.push((quarantined, None)),
             Err(QuarantineError::Log(error) | QuarantineError::Commit(CommitError::Log(error))) => {
                 return Err(error);
@@ -44,7 +44,7 @@ pub(crate) async fn list(log: &Log) -> Result<Vec<(Quarantined, Option<StoredHea
     Ok(list)
 }
 
-/// A head that cannot be read. *Cancel safety*: it only reads.
+/// A head that can't be read. *Cancel safety*: it only reads.
 pub(crate) async fn look(log: &Log, stream: &str) -> Result<Unreadable, QuarantineError> {
     let missing = || QuarantineError::NotQuarantined(stream.to_owned());
     let name = StreamId::new(stream).map_err(|_| missing())?;
@@ -53,8 +53,8 @@ pub(crate) async fn look(log: &Log, stream: &str) -> Result<Unreadable, Quaranti
     Ok(Unreadable { stored, reason })
 }
 
-/// Removes a head that cannot be read, and its events, if it is at the version that was seen. *Cancel safety*: dropped
-/// half-way, it may or may not be gone.
+/// Removes an unreadable head and its events, if it is still at the version that the caller saw. *Cancel safety*: if
+/// dropped, the head may or may not be removed.
 pub(crate) async fn drop_stream(log: &Log, stream: &str, seen: u64) -> Result<(), QuarantineError> {
     let found = look(log, stream).await?;
     log.remove(vec![(found.stored.stream, Version::from_u64(seen))])
@@ -67,7 +67,7 @@ pub(crate) async fn drop_stream(log: &Log, stream: &str, seen: u64) -> Result<()
 /// Why a head was neither shown nor dropped.
 #[derive(Debug, Error)]
 pub(crate) enum QuarantineError {
-    /// It is not there, or can be read.
+    /// It doesn't exist, or it can be read.
     #[error("`{0}` is not quarantined")]
     NotQuarantined(String),
     #[error(transparent)]

@@ -1,6 +1,6 @@
 //! The language server configurations in repositories that the user has trusted.
 //!
-//! Each has its own stream, named by the hash of its content, and never changes. It is on disk before it counts.
+//! Each has its own stream, named by the hash of its content, and never changes. It is on disk before it takes effect.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,7 +22,7 @@ pub(crate) struct TrustedConfigs {
 }
 
 impl TrustedConfigs {
-    /// Reads what was trusted before.
+    /// Loads the configurations that were trusted before.
     pub(crate) async fn load(log: Log, home_id: HomeId) -> Result<Self, LogError> {
         let prefix = prefix(home_id);
         let mut hashes = BTreeSet::new();
@@ -53,7 +53,7 @@ impl TrustedConfigs {
             events: vec![NewEvent::json(TRUSTED, &body)?],
         };
         match self.log.commit(Commit::one(write)).await {
-            // It is trusted already.
+            // It is already trusted.
             Ok(_) | Err(CommitError::Conflict { .. }) => {}
             Err(error) => return Err(error),
         }

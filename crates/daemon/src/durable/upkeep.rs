@@ -16,26 +16,24 @@ use super::{boots, health::Health, history};
 /// How long the daemon keeps events about itself.
 const KEPT_FOR: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 
-/// Which jobs are removed.
 const JOBS: GcPolicy = GcPolicy {
     older_than: Duration::from_secs(14 * 24 * 60 * 60),
     output_budget_bytes: Some(4 * 1024 * 1024 * 1024),
     keep_newest: 100,
 };
 
-/// Which sandboxes are removed: those of plans that ended a day ago. A sandbox with unapplied work stays.
+/// Sandboxes to remove: those of plans that ended a day ago. A sandbox with unapplied work stays.
 const PLANS: plans::GcPolicy = plans::GcPolicy {
     older_than: Duration::from_secs(24 * 60 * 60),
     run: Run::Real,
 };
 
-/// How long after its end a turn keeps its single events. Later readers get its transcript.
+/// How long a turn keeps its individual events after it ends. Later readers get its transcript.
 const TURNS_OVER_FOR: Duration = Duration::from_secs(60 * 60);
 
 /// How long after the end of its turn a prompt can be repeated with the same idempotency key.
 const KEYS_KEPT_FOR: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// What is tidied up.
 #[derive(Clone, Debug)]
 pub(crate) struct Subjects {
     pub(crate) log: Log,
@@ -45,7 +43,7 @@ pub(crate) struct Subjects {
     pub(crate) contexts: ContextService,
 }
 
-/// Tidies up now and each time that `every` has passed, until the scope is cancelled.
+/// Cleans up now and then once per `every`, until the scope is cancelled.
 pub(crate) async fn keep_up(
     subjects: Subjects,
     health: Arc<Health>,

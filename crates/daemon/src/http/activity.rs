@@ -1,4 +1,4 @@
-//! What happened lately, over all of the daemon: as a list, and again after each change.
+//! Recent activity across the whole daemon: as a list, and as a stream with a new list after each change.
 
 use std::sync::Arc;
 
@@ -19,14 +19,13 @@ use super::sse::OpenStream;
 use crate::activity::{PREFIXES, newest};
 use crate::app::App;
 
-/// How many are listed, unless the caller says so.
+/// How many events are listed by default.
 const USUAL_LIMIT: u32 = 50;
-/// How many are listed at most. Each may need the stream that it is from to be read.
+/// How many events can be listed. Each may require reading its stream.
 const MOST: u32 = 200;
-/// How many are told in a stream.
+/// How many events are in each list of the stream.
 const TOLD: u32 = 20;
 
-/// What may be asked of the list.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Parameters {
@@ -34,10 +33,10 @@ pub(crate) struct Parameters {
     limit: Option<u32>,
 }
 
-/// What happened lately, newest first: to sessions, plans, jobs, language servers, breakers and the daemon.
+/// Lists recent activity, newest first: of sessions, plans, jobs, language servers, breakers and the daemon.
 ///
-/// Of each only the newest events are told, and the same in a row is told once. The whole history of one is at its own
-/// address.
+/// Only the newest events of each object are included, and repeated events are combined into one. Each object
+/// has its own endpoint for its complete history.
 #[utoipa::path(
     get, path = "/v1/activity", operation_id = "list_activity", tag = "daemon",
     params(
@@ -55,10 +54,11 @@ pub(crate) async fn list(
     Ok(Json(ActivityList { activity }))
 }
 
-/// What happened lately now, and again after each change.
+/// Streams recent activity, now and after each change.
 ///
-/// Each event is named `activity`, and its data is an `ActivityList` with the newest 20. The first one comes at once.
-/// Several changes in a short time may be one event. The stream ends when the daemon does.
+/// Each event is named `activity`, and its data is an `ActivityList` with the newest 20. The first event is
+/// sent immediately. Several changes in a short time may be combined into one event. The stream ends when the
+/// daemon stops.
 #[utoipa::path(
     get, path = "/v1/activity/events", operation_id = "follow_activity", tag = "daemon",
     responses(
@@ -80,7 +80,7 @@ pub(crate) async fn follow(State(app): State<Arc<App>>) -> Result<Response, Prob
     })
 }
 
-/// Tells when something has happened, wherever that is.
+/// Reports activity in any of the streams.
 struct Changes {
     moves: [StreamChanges; PREFIXES.len()],
     servers: Servers,

@@ -1,4 +1,4 @@
-//! Bodies on their way in: bounded in size and time, and explained when they are wrong.
+//! Request bodies: limits their size and time, and explains errors in them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,7 +34,7 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Json<T> {
     }
 }
 
-/// A JSON body that may be left out altogether.
+/// A JSON body that may be omitted.
 #[derive(Debug)]
 pub(crate) struct OptionalJson<T>(pub(crate) T);
 
@@ -67,7 +67,7 @@ pub(crate) async fn read_body(app: &App, body: Body) -> Result<Bytes, Problem> {
     match collected {
         Ok(collected) => Ok(collected.to_bytes()),
         Err(error) if error.is::<LengthLimitError>() => Err(body_too_large(app)),
-        // The caller went away or broke the framing; nobody is likely to read the answer.
+        // The caller disconnected or broke the framing, so it is unlikely to read the answer.
         Err(error) => Err(Problem::new(
             ErrorCode::MalformedJson,
             format!("The body could not be read: {error}."),
@@ -110,14 +110,14 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     Ok(value)
 }
 
-/// Says what is wrong with a body: where, if it is not JSON; which field, if it has the wrong shape.
+/// Explains an invalid body: the position if it isn't JSON, the field if it has the wrong shape.
 fn explain(path: &str, error: &serde_json::Error) -> Problem {
     let position = Position {
         line: error.line() as u64,
         column: error.column() as u64,
     };
     let text = error.to_string();
-    // The message ends with the position, which has its own members.
+    // The message ends with the position, which has its own fields.
     let message = text
         .rsplit_once(" at line ")
         .map_or(text.as_str(), |(message, _)| message);

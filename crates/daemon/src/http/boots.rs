@@ -1,4 +1,4 @@
-//! The lives of the daemons of this home.
+//! The boots of the daemons of this home.
 
 use std::sync::Arc;
 
@@ -11,19 +11,18 @@ use super::problem::Problem;
 use super::query::{Query, checked_limit};
 use crate::app::App;
 
-/// How many are listed, unless the caller says so.
+/// How many boots are listed by default.
 const USUAL_LIMIT: u32 = 20;
-/// How many are listed at most; the daemon has no more of them at hand.
+/// How many boots can be listed; the daemon keeps no more in memory.
 const MOST: u32 = 100;
 
-/// What may be asked of the list.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Parameters {
     limit: Option<u32>,
 }
 
-/// The last lives of the daemons of this home, newest first; the first one is the daemon that answers.
+/// Lists the latest runs of this home's daemons, newest first. The first one is the daemon that responds.
 #[utoipa::path(
     get, path = "/v1/boots", operation_id = "list_boots", tag = "daemon",
     params(

@@ -1,4 +1,4 @@
-//! Circuit breakers over HTTP, so that agents in any language share one memory of what is broken.
+//! Circuit breakers over HTTP, so that agents in any language share one record of what is broken.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,10 +26,10 @@ families! {
     Record = [InvalidName, BreakerLimitReached];
 }
 
-/// The longest name of a breaker: room for a path or an address, not for a document.
+/// The longest name of a breaker: enough for a path or an address, but not for a document.
 const NAME_LIMIT_BYTES: usize = 128;
 
-/// The name of a breaker that a request is about.
+/// The name of the breaker in a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BreakerName(String);
 
@@ -63,7 +63,7 @@ impl FromRequestParts<Arc<App>> for BreakerName {
     }
 }
 
-/// All breakers, sorted by name.
+/// Lists all breakers, sorted by name.
 #[utoipa::path(
     get, path = "/v1/breakers", operation_id = "list_breakers", tag = "breakers",
     responses((status = 200, description = "All known breakers.", body = BreakerList)),
@@ -72,7 +72,7 @@ pub(crate) async fn list(State(app): State<Arc<App>>) -> Json<BreakerList> {
     Json(all(&app))
 }
 
-/// All breakers, for whoever shows them.
+/// All breakers, for the API and the page.
 pub(crate) fn all(app: &App) -> BreakerList {
     let snapshot = app.breakers.snapshot();
     BreakerList {
@@ -81,7 +81,7 @@ pub(crate) fn all(app: &App) -> BreakerList {
     }
 }
 
-/// One breaker.
+/// Returns a breaker.
 #[utoipa::path(
     get, path = "/v1/breakers/{name}", operation_id = "show_breaker", tag = "breakers",
     responses((status = 200, description = "The breaker.", body = Breaker), Find),
@@ -90,12 +90,14 @@ pub(crate) async fn show(State(app): State<Arc<App>>, name: BreakerName) -> Resu
     find(&app, &name).map(Json)
 }
 
-/// The breaker that is named like the path of [`reset_all`], which would hide it otherwise.
+/// Shows the breaker that has the same name as the path of [`reset_all`], which would otherwise hide it.
 pub(crate) async fn show_named_reset(State(app): State<Arc<App>>) -> Result<Json<Breaker>, Problem> {
     find(&app, &BreakerName("reset".to_owned())).map(Json)
 }
 
-/// Closes a breaker; with a generation, only if it is still the one that the caller saw.
+/// Resets a breaker to closed.
+///
+/// If a generation is given, the reset only applies if it is still the current one.
 #[utoipa::path(
     post, path = "/v1/breakers/{name}/reset", operation_id = "reset_breaker", tag = "breakers",
     request_body = Option<ResetBreaker>,
@@ -122,7 +124,7 @@ pub(crate) async fn reset(
     Ok(Json(to_wire(&circuit)))
 }
 
-/// Closes all breakers in one step.
+/// Resets all breakers to closed, in one step.
 #[utoipa::path(
     post, path = "/v1/breakers/reset", operation_id = "reset_all_breakers", tag = "breakers",
     responses((status = 200, description = "How many there are.", body = ResetBreakers), ChangeBreakers),
@@ -134,7 +136,7 @@ pub(crate) async fn reset_all(State(app): State<Arc<App>>, who: Who) -> Result<J
     Ok(Json(ResetBreakers { reset: reset as u64 }))
 }
 
-/// Holds a breaker open or closed until it is reset.
+/// Forces a breaker open or closed until it is reset.
 #[utoipa::path(
     post, path = "/v1/breakers/{name}/force", operation_id = "force_breaker", tag = "breakers",
     request_body = ForceBreaker,
@@ -159,7 +161,7 @@ pub(crate) async fn force(
     Ok(Json(to_wire(&circuit)))
 }
 
-/// Notes how a call ended that the caller made by itself.
+/// Records the outcome of a call that the caller made itself.
 #[utoipa::path(
     post, path = "/v1/breakers/{name}/record", operation_id = "record_outcome", tag = "breakers",
     request_body = RecordOutcome,
@@ -175,7 +177,7 @@ pub(crate) async fn record(
         let detail = "In `retry_after_ms`: only a failure can ask for a pause.";
         return Err(Problem::new(ErrorCode::InvalidRequest, detail).in_field("retry_after_ms"));
     }
-    // Holding the circuit keeps it known until it has been shown, also after a success.
+    // Holding the circuit keeps it known until it has been shown, even after a success.
     let held = app.breakers.circuit(name.as_str());
     match (request.outcome, pause) {
         (Outcome::Success, _) => app.breakers.record_success(name.as_str()),
@@ -209,7 +211,6 @@ pub(crate) fn limit_reached() -> Problem {
     )
 }
 
-/// A circuit as it goes over the wire.
 pub(crate) fn to_wire(circuit: &CircuitSnapshot) -> Breaker {
     let (state, retry_after, probing) = match circuit.state {
         CircuitState::Closed => (BreakerState::Closed, None, false),

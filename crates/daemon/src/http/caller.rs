@@ -1,8 +1,8 @@
-//! Who asks for something.
+//! The caller of a request.
 //!
-//! Whoever has the token may do everything, so a caller is believed when it gives its name: the header
-//! `Tidelock-Actor`, which the command line fills with the user's. It tells people apart, and protects nothing. What
-//! protects the user's files is [`Peer`].
+//! Anyone with the token may do everything, so a caller's name is taken on trust: the `Tidelock-Actor` header, which
+//! the command line fills with the user's name. It tells people apart, but protects nothing. [`Peer`] is what protects
+//! the user's files.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -18,20 +18,19 @@ use crate::app::App;
 use crate::durable::Who;
 
 const ACTOR: HeaderName = HeaderName::from_static("tidelock-actor");
-/// The longest name. What is longer is cut.
+/// The longest name. Longer names are truncated.
 const LIMIT_CHARACTERS: usize = 100;
 
-/// Who asks for an act.
 #[derive(Clone, Debug)]
 pub(crate) struct Caller {
-    /// The name that is recorded with what they do.
+    /// The name that is recorded with their changes.
     pub(crate) actor: String,
     pub(crate) peer: Peer,
     pub(crate) started_for: StartedFor,
 }
 
 impl Caller {
-    /// A caller that isn't at the other end of a connection: the page, or a client whose consent was asked for.
+    /// A caller that isn't at the other end of a connection: the page, or a client that has the user's consent.
     pub(crate) fn named(actor: impl Into<String>) -> Self {
         Self {
             actor: actor.into(),
@@ -65,14 +64,14 @@ impl FromRequestParts<Arc<App>> for Who {
     async fn from_request_parts(parts: &mut Parts, _app: &Arc<App>) -> Result<Self, Infallible> {
         let extensions = &parts.extensions;
         Ok(Self {
-            // Both are put in by the layers around every handler. Without them the change would still be one.
+            // The layers around every handler add both. A change without them would still be valid.
             request_id: extensions.get().copied().unwrap_or_else(RequestId::generate),
             transport: extensions.get().copied().unwrap_or(Transport::Tcp),
         })
     }
 }
 
-/// The name that a caller gives, cleaned and cut, or one made of its transport.
+/// The name that a caller gives, cleaned and truncated, or a name based on its transport.
 pub(crate) fn actor(given: Option<&[u8]>, transport: Transport) -> String {
     let text = String::from_utf8_lossy(given.unwrap_or_default());
     let name: String = text

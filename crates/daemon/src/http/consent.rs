@@ -1,11 +1,12 @@
-//! Who may change the user's files: people, and agents that the user has said yes to.
+//! Who may change the user's files: people, and agents that have the user's consent.
 //!
-//! A command in the sandbox of a plan can read the token, so it can ask for anything. What reaches the user's files,
-//! applying a plan and running a command outside of every sandbox, is not done for it: the kernel says which process is at
-//! the other end of the socket, and whether that is one of ours is known. `mcp.apply = "allow"` lifts it.
+//! A command in the sandbox of a plan can read the token, so it can send any request. It must not reach the user's
+//! files, though, by applying a plan or by running a command outside all sandboxes. The kernel tells us which process
+//! is at the other end of the socket, and we know whether that process is one of ours. `mcp.apply = "allow"` lifts this
+//! restriction.
 //!
-//! It is a wall against agents that take the short way, not against those that look for a gap: over TCP nobody knows who is
-//! at the other end.
+//! It stops agents that take a shortcut, not agents that look for a gap: over TCP, the process at the other end is
+//! unknown.
 
 use plans::PlanError;
 use process::Belongs;
@@ -23,22 +24,23 @@ families! {
     ChangeUserFiles = [ApplyNotAllowed] + ReadLog;
 }
 
-/// The process at the other end of a connection, as far as it is known.
+/// The process at the other end of a connection, if known.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Peer(pub(crate) Option<u32>);
 
-/// For whom a command is started.
+/// On whose behalf a command is started.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum StartedFor {
-    /// An agent, outside of every sandbox. The user has said yes to that command, and to nothing else.
+    /// An agent, outside all sandboxes. The user agreed to this one command only.
     Agent,
     Anybody,
 }
 
-/// Refuses to apply or undo plans for a command of an agent's. What goes into the sandbox of a parent is its own business.
+/// Refuses to apply or undo plans for a command that an agent started. Plans with a parent are exempt: they only change
+/// the parent's sandbox.
 pub(crate) async fn may_apply(app: &App, peer: Peer, plans: &[PlanId]) -> Result<(), Problem> {
     for id in plans {
-        // One that is not there is told by whoever does it.
+        // If the plan doesn't exist, the operation itself reports that.
         let is_child = match app.plans.get(*id).await {
             Ok(plan) => plan.record.facts.parent.is_some(),
             Err(PlanError::NotFound(_)) => continue,
@@ -51,7 +53,7 @@ pub(crate) async fn may_apply(app: &App, peer: Peer, plans: &[PlanId]) -> Result
     Ok(())
 }
 
-/// Refuses a change of the user's files that a command of an agent's asks for.
+/// Refuses a change to the user's files that a command of an agent asks for.
 pub(crate) async fn may_change_workspace(app: &App, Peer(pid): Peer) -> Result<(), Problem> {
     let Some(pid) = pid.filter(|_| app.mcp.apply() != ApplyWord::Allow) else {
         return Ok(());
@@ -60,7 +62,7 @@ pub(crate) async fn may_change_workspace(app: &App, Peer(pid): Peer) -> Result<(
     let belongs = tokio::task::spawn_blocking(move || processes.owner_of(pid)).await;
     match belongs.map_err(Problem::internal)? {
         Belongs::ToOthers => Ok(()),
-        // It may have handed its connection on to anybody.
+        // It may have passed its connection on to any other process.
         Belongs::NoSuchProcess => Err(refused("a process that has ended")),
         Belongs::To(owner) => match owner.split_once('/') {
             Some(("job", id)) if is_free(app, id).await? => Ok(()),
@@ -70,7 +72,7 @@ pub(crate) async fn may_change_workspace(app: &App, Peer(pid): Peer) -> Result<(
     }
 }
 
-/// Whether a job is a person's, and outside of every sandbox.
+/// Whether a person started a job, outside all sandboxes.
 async fn is_free(app: &App, id: &str) -> Result<bool, Problem> {
     let Ok(id) = id.parse() else {
         return Ok(false);

@@ -1,4 +1,4 @@
-//! The history of a breaker: page by page, or as a stream that goes on as long as somebody reads.
+//! The history of a breaker: page by page, or as a stream that continues as long as the client reads.
 
 use std::sync::Arc;
 
@@ -24,14 +24,14 @@ families! {
     ReadEvents = [InvalidName] + ReadLog + OpenStream;
 }
 
-/// How many events are in a page, unless the caller says so.
+/// How many events are in a page by default.
 const USUAL_LIMIT: u32 = 100;
-/// How many events are in a page at most. One has about two hundred bytes.
+/// How many events can be in a page. An event has about two hundred bytes.
 const MOST: u32 = 1000;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-/// Which part of a history is asked for.
+/// The requested part of a history.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Part {
@@ -40,23 +40,24 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// Where it begins.
+    /// The position after which it starts.
     pub(super) fn after(&self) -> Sequence {
         Sequence::from_u64(self.after.unwrap_or_default())
     }
 
-    /// How much of it is asked for.
+    /// The number of events to return.
     pub(super) fn limit(&self) -> Result<u32, Problem> {
         checked_limit(self.limit, USUAL_LIMIT, MOST)
     }
 }
 
-/// What was done to a breaker by hand, oldest first.
+/// Lists manual changes to a breaker, oldest first.
 ///
-/// With `Accept: text/event-stream` it is a stream of server-sent events: what is there, then what comes. The id of an
-/// event is its sequence number, its name is what was done, its data is a `BreakerEvent`. An event `resync` says that
-/// events were dropped which the reader has not seen. The stream ends when the daemon does; a reader that comes back
-/// with `Last-Event-ID` misses nothing and sees nothing twice.
+/// With `Accept: text/event-stream`, the response is a stream of server-sent events: first the existing ones,
+/// then new ones as they happen. The id of an event is its sequence number, its name is the change, and its
+/// data is a `BreakerEvent`. A `resync` event means that events the reader hasn't seen were dropped. The
+/// stream ends when the daemon stops. Reconnect with `Last-Event-ID` to continue without missing or repeating
+/// events.
 #[utoipa::path(
     get, path = "/v1/breakers/{name}/events", operation_id = "list_breaker_events", tag = "breakers",
     params(
@@ -119,7 +120,7 @@ pub(super) fn last_event_id(headers: &HeaderMap) -> Result<Option<Bookmark>, Pro
     id.map(|id| bookmark("Last-Event-ID", id)).transpose()
 }
 
-/// The id of an event, as a reader brings it back.
+/// The id of an event, as a reader sends it back.
 pub(super) fn bookmark(field: &str, id: &str) -> Result<Bookmark, Problem> {
     id.parse().map_err(|_| {
         let id = id.escape_debug();

@@ -1,5 +1,5 @@
-//! The outermost layer: every request gets an id here, and every response its last headers, whatever happened
-//! in between. A handler that panics ends its own request and nothing else.
+//! The outermost layer: assigns an id to every request and adds the last headers to every response, whatever happened
+//! in between. A handler that panics ends only its own request.
 
 use std::any::Any;
 use std::future::{Future, poll_fn};
@@ -22,14 +22,13 @@ use super::refusals::declares;
 use crate::app::App;
 use crate::metrics::RequestLabels;
 
-/// The header with the id of the request.
 pub(crate) const REQUEST_ID_HEADER: HeaderName = HeaderName::from_static("x-request-id");
 
-/// What a page of ours may load: our own files, and nothing that is written into the page.
+/// What our pages may load: our own files, and nothing inline.
 const CONTENT_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
                               connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/// What keeps other pages at a distance: none can hold a window of ours, or load anything of ours as its own.
+/// Keeps other sites away: they can't hold a reference to our windows, or load our resources as their own.
 const DISTANCE: [(HeaderName, HeaderValue); 2] = [
     (
         HeaderName::from_static("cross-origin-opener-policy"),
@@ -41,22 +40,22 @@ const DISTANCE: [(HeaderName, HeaderValue); 2] = [
     ),
 ];
 
-/// What is asked with a body and changes nothing. What a client over `/mcp` changes is logged with the call of its tool.
+/// Routes that take a body but change nothing. What a client changes over `/mcp` is logged with its tool call.
 const QUESTIONS: [&str; 2] = ["/mcp", "/v1/context"];
 
-/// What a caller reads about a panic.
+/// The message to a caller after a panic.
 pub(crate) const STUMBLED: &str = "The daemon stumbled over this request and went on. Its log says why.";
 
-/// How much of a path is in the log. Ours are shorter; somebody else's may have 16 KiB.
+/// How much of a path is logged. Ours are shorter; a stray request's path may have 16 KiB.
 const LOGGED_PATH_BYTES: usize = 256;
 
-/// The route of a request that matched none, so that the number of routes in the metrics stays small.
+/// The route label of unmatched requests, so that the number of routes in the metrics stays small.
 const UNMATCHED_ROUTE: &str = "unmatched";
 
 /// Wraps one request from its first line to its last header.
 pub(crate) async fn finish(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
     let request_id = RequestId::generate();
-    // For those who write down who asked.
+    // For handlers that record who asked.
     request.extensions_mut().insert(request_id);
     let began = app.clock.now();
     let method = request.method().clone();
@@ -108,10 +107,9 @@ pub(crate) async fn finish(State(app): State<Arc<App>>, mut request: Request, ne
     response
 }
 
-/// What a request is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Asked {
-    /// To learn something.
+    /// To read something.
     ToRead,
     /// To change something.
     ToChange,
@@ -127,7 +125,7 @@ impl Asked {
     }
 }
 
-/// Whether somebody without the token could have been answered so.
+/// Whether a caller without the token could have received this response.
 fn is_refused(route: &str, status: StatusCode) -> bool {
     let before_handlers = matches!(
         status,
@@ -141,7 +139,7 @@ fn is_refused(route: &str, status: StatusCode) -> bool {
     before_handlers || (route == UNMATCHED_ROUTE && status.is_client_error())
 }
 
-/// A path as the log has it.
+/// The path as it is logged.
 fn logged(path: &str) -> String {
     match path.floor_char_boundary(LOGGED_PATH_BYTES) {
         end if end < path.len() => format!("{}… ({} bytes)", &path[..end], path.len()),
@@ -149,7 +147,7 @@ fn logged(path: &str) -> String {
     }
 }
 
-/// Says what was asked and answered. The query is left out: it can carry a code that opens the page.
+/// Logs the request and its response. The query is left out: it can contain a code that opens the page.
 fn log(
     request_id: RequestId,
     (method, path, asked): (&Method, &str, Asked),
@@ -160,7 +158,7 @@ fn log(
     if status >= 500 {
         tracing::warn!(%request_id, %method, path, status, elapsed_us, "request");
     } else if asked == Asked::ToRead {
-        // Pages that refresh themselves, and agents that ask thousands of questions, would fill the log.
+        // Pages that refresh themselves, and agents that send thousands of requests, would flood the log.
         tracing::debug!(%request_id, %method, path, status, elapsed_us, "request");
     } else {
         tracing::info!(%request_id, %method, path, status, elapsed_us, "request");
@@ -171,8 +169,8 @@ fn set_headers(headers: &mut HeaderMap, request_id: RequestId) {
     if let Ok(value) = HeaderValue::from_str(&request_id.to_string()) {
         headers.insert(REQUEST_ID_HEADER, value);
     }
-    // `no-referrer` would make browsers send `Origin: null` with our own forms. This one tells other sites as
-    // little, and lets the check of the origin do its work.
+    // `no-referrer` would make browsers send `Origin: null` with our own forms. This policy tells other sites
+    // just as little, and the origin check still works.
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("same-origin"));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(CONTENT_POLICY));
@@ -185,7 +183,7 @@ fn set_headers(headers: &mut HeaderMap, request_id: RequestId) {
 /// Runs a future, and turns a panic in it into the panic's message.
 pub(crate) async fn catch_panic<F: Future>(future: F) -> Result<F::Output, String> {
     let mut future = pin!(future);
-    // The future is not polled again after a panic, so nothing can look at what it left half done.
+    // The future isn't polled again after a panic, so nothing can observe its inconsistent state.
     poll_fn(
         |context| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
             Ok(Poll::Pending) => Poll::Pending,

@@ -1,5 +1,5 @@
-//! What stands before the handlers: is the request meant for us, does it come from us, do we take work, and who
-//! is it. Everything here decides on headers alone, before a byte of the body is read.
+//! The checks before the handlers: is the request meant for us, does it come from our page, does the daemon accept
+//! work, and who is the caller? All checks use headers only, before any of the body is read.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -16,13 +16,13 @@ use crate::access::{SignedIn, Transport};
 use crate::app::App;
 use crate::life::Phase;
 
-/// Carries the form token of a changing request that a script of our page makes.
+/// Carries the form token of a changing request from a script of our page.
 const FORM_TOKEN_HEADER: HeaderName = HeaderName::from_static("x-form-token");
 
-/// The name of the page's cookie. Its host belongs to one daemon, whatever port that has.
+/// The name of the page's cookie. Its host belongs to one daemon, whatever the port.
 pub(crate) const PAGE_COOKIE: &str = "tidelock_page";
 
-/// Turns away what is not meant for us, does not come from us, or comes too late. Stands before every route.
+/// Rejects requests that aren't meant for us, come from another site, or arrive too late. Runs before every route.
 pub(crate) async fn admit(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let checked = check_host(&app, &request)
         .and_then(|()| check_origin(&app, request.headers()))
@@ -34,7 +34,7 @@ pub(crate) async fn admit(State(app): State<Arc<App>>, request: Request, next: N
     }
 }
 
-/// Lets only callers with the token, or with a session of the page, through.
+/// Requires the token or a login of the page.
 pub(crate) async fn authenticate(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     match check_caller(&app, request.method(), request.headers()) {
         Ok(()) => next.run(request).await,
@@ -43,7 +43,7 @@ pub(crate) async fn authenticate(State(app): State<Arc<App>>, request: Request, 
 }
 
 fn check_host(app: &App, request: &Request) -> Result<(), Problem> {
-    // Absent means that the server forgot to say how the request came; the stricter rule holds then.
+    // If it's missing, the server forgot to record the transport; apply the stricter rule.
     let transport = request.extensions().get().copied().unwrap_or(Transport::Tcp);
     let mut hosts = request.headers().get_all(HOST).iter();
     let host = match (hosts.next().map(|host| host.to_str()), hosts.next()) {
@@ -53,7 +53,7 @@ fn check_host(app: &App, request: &Request) -> Result<(), Problem> {
             return Err(Problem::new(ErrorCode::HostNotAllowed, detail));
         }
     };
-    // A request to a proxy carries a second name, in its first line. It has to be ours as well.
+    // A request to a proxy has a second host name in its first line. That must be ours, too.
     let names = [
         Some(host),
         request.uri().authority().map(|authority| authority.as_str()),
@@ -86,7 +86,7 @@ fn check_origin(app: &App, headers: &HeaderMap) -> Result<(), Problem> {
 }
 
 fn check_phase(app: &App, path: &str) -> Result<(), Problem> {
-    // These two are asked in order to learn about it.
+    // These two exist to report this state.
     if matches!(path, "/healthz" | "/readyz") {
         return Ok(());
     }
@@ -100,7 +100,7 @@ fn check_phase(app: &App, path: &str) -> Result<(), Problem> {
     }
 }
 
-/// Refuses a body that says itself that it is too large. One that does not say is cut off where it is read.
+/// Rejects a body that declares a size above the limit. One without a declared size is cut off while it is read.
 fn check_length(app: &App, headers: &HeaderMap) -> Result<(), Problem> {
     let announced = headers
         .get(CONTENT_LENGTH)
@@ -112,7 +112,7 @@ fn check_length(app: &App, headers: &HeaderMap) -> Result<(), Problem> {
     }
 }
 
-/// The answer to a body that is larger than the limit, announced or not.
+/// The response to a body above the limit, whether its size was declared or not.
 pub(crate) fn body_too_large(app: &App) -> Problem {
     Problem::new(
         ErrorCode::BodyTooLarge,
@@ -137,7 +137,8 @@ fn check_caller(app: &App, method: &Method, headers: &HeaderMap) -> Result<(), P
             "The request carries no token.",
         ));
     };
-    // A cookie comes along whether the page wanted the request or not; the form token does not.
+    // The browser sends the cookie whether or not our page made the request; the form token comes only from
+    // our page.
     let token = headers
         .get(FORM_TOKEN_HEADER)
         .and_then(|token| token.to_str().ok())
@@ -157,13 +158,13 @@ fn bearer_token(authorization: &str) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
-/// Whether a request came under a host whose cookies count.
+/// Whether a request uses a host with valid cookies.
 pub(crate) fn keeps_cookies(app: &App, headers: &HeaderMap) -> bool {
     let host = headers.get(HOST).and_then(|host| host.to_str().ok());
     host.is_some_and(|host| app.hosts.keeps_cookies(host))
 }
 
-/// The login that a request's cookie belongs to.
+/// The login of a request's cookie.
 pub(crate) fn login_of(app: &App, headers: &HeaderMap) -> Option<SignedIn> {
     if !keeps_cookies(app, headers) {
         return None;

@@ -1,4 +1,4 @@
-//! The daemon itself: whether it lives and takes work, what it does and needs, who is connected, and how it is stopped.
+//! The daemon itself: its health and readiness, its activity and resource use, its clients, and how to stop it.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ families! {
     Ready = [NotReady, LogRefusing];
 }
 
-/// Whether the process is alive.
+/// Checks whether the process is alive.
 #[utoipa::path(
     get, path = "/healthz", operation_id = "health", tag = "daemon", security(()),
     responses((status = 200, description = "It is alive.", body = Health)),
@@ -36,7 +36,7 @@ pub(crate) async fn health() -> Json<Health> {
     })
 }
 
-/// Whether the daemon takes work.
+/// Checks whether the daemon accepts work.
 #[utoipa::path(
     get, path = "/readyz", operation_id = "readiness", tag = "daemon", security(()),
     responses((status = 200, description = "It takes work.", body = Readiness), Ready),
@@ -58,7 +58,7 @@ pub(crate) async fn readiness(State(app): State<Arc<App>>) -> Result<Json<Readin
     Err(Problem::new(ErrorCode::NotReady, detail))
 }
 
-/// What the daemon is and does.
+/// Returns the status of the daemon.
 #[utoipa::path(
     get, path = "/v1/status", operation_id = "status", tag = "daemon",
     responses((status = 200, description = "The state of the daemon.", body = Status)),
@@ -67,7 +67,7 @@ pub(crate) async fn status(State(app): State<Arc<App>>) -> Json<Status> {
     Json(current_status(&app))
 }
 
-/// The state of the daemon, for the wire and for the page.
+/// The state of the daemon, for the API and the page.
 pub(crate) fn current_status(app: &App) -> Status {
     let circuits = app.breakers.snapshot().circuits;
     let open = circuits
@@ -106,7 +106,7 @@ pub(crate) fn current_status(app: &App) -> Status {
     }
 }
 
-/// Whether the log takes writes, for the wire and for the page.
+/// Whether the log accepts writes, for the API and the page.
 pub(crate) fn log_state(app: &App) -> LogState {
     match app.durable.health.refusal() {
         None => LogState::Writable,
@@ -114,7 +114,7 @@ pub(crate) fn log_state(app: &App) -> LogState {
     }
 }
 
-/// Stops the daemon: it finishes what is in flight and exits.
+/// Stops the daemon: it finishes work in flight and exits.
 #[utoipa::path(
     post, path = "/v1/shutdown", operation_id = "shutdown", tag = "daemon",
     responses((status = 202, description = "It has begun to drain.", body = ShutdownAccepted)),
@@ -128,7 +128,7 @@ pub(crate) async fn shutdown(State(app): State<Arc<App>>) -> (StatusCode, Json<S
     (StatusCode::ACCEPTED, Json(accepted))
 }
 
-/// Makes a link that signs a browser in to the page, once.
+/// Creates a link that signs a browser in to the page. The link works once.
 #[utoipa::path(
     post, path = "/v1/page-links", operation_id = "make_page_link", tag = "page",
     responses((status = 201, description = "A link that works once.", body = PageLink)),
@@ -144,7 +144,7 @@ pub(crate) async fn make_page_link(
     Ok((StatusCode::CREATED, Json(link)))
 }
 
-/// The clients that are connected over the Model Context Protocol, the newest first.
+/// Lists the clients connected over the Model Context Protocol, newest first.
 #[utoipa::path(
     get, path = "/v1/clients", operation_id = "list_clients", tag = "daemon",
     responses((status = 200, description = "The clients.", body = ClientList)),
@@ -155,7 +155,7 @@ pub(crate) async fn clients(State(app): State<Arc<App>>) -> Json<ClientList> {
     })
 }
 
-/// Every setting that is in force, with where it comes from. Secrets are left out.
+/// Lists all settings in force and the source of each value. Secrets are omitted.
 #[utoipa::path(
     get, path = "/v1/config", operation_id = "show_config", tag = "daemon",
     responses((status = 200, description = "The settings.", body = SettingList)),
@@ -164,9 +164,11 @@ pub(crate) async fn config(State(app): State<Arc<App>>) -> Json<SettingList> {
     Json(app.settings.clone())
 }
 
-/// What waits for a person, most urgent first: questions of agents, plans to review, and what is broken.
+/// Lists what needs a person's attention, most urgent first: permission requests, plans to review, and
+/// failures.
 ///
-/// It is looked for each time. Whoever wants to know when it changes follows `/v1/activity/events` and asks again.
+/// The list is computed for each request. To find out when it changes, follow `/v1/activity/events` and
+/// request it again.
 #[utoipa::path(
     get, path = "/v1/needs", operation_id = "list_needs", tag = "daemon",
     responses((status = 200, description = "What waits.", body = NeedList)),

@@ -1,4 +1,4 @@
-//! The key that makes a second request the same as the first.
+//! The idempotency key, which makes a repeated request return the result of the first.
 
 use http::HeaderMap;
 use http::header::HeaderName;
@@ -8,7 +8,7 @@ use crate::jobs::wire::invalid;
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// The key of the header and that of the body are one.
+/// The key from the header or the body. If both have one, they must be equal.
 pub(super) fn one_key(headers: &HeaderMap, in_body: Option<String>) -> Result<Option<String>, Problem> {
     let Some(in_header) = headers.get(IDEMPOTENCY_KEY) else {
         return Ok(in_body);

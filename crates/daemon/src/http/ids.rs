@@ -1,4 +1,4 @@
-//! Ids that requests name things by.
+//! Ids in requests.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -14,9 +14,9 @@ use crate::app::App;
 
 /// An id of one kind of thing.
 pub(crate) trait IdOf: FromStr + Send + 'static {
-    /// What it is the id of, with its article.
+    /// What it identifies, with an article.
     const KIND: &'static str;
-    /// The code of an id that nothing has.
+    /// The error code for an unknown id.
     const NOT_FOUND: ErrorCode;
 }
 
@@ -40,7 +40,7 @@ ids! {
     WorkspaceId, "a workspace", WorkspaceNotFound;
 }
 
-/// Reads an id. A text that is no id of this kind names nothing that exists.
+/// Parses an id. A text that isn't an id of this kind names nothing that exists, so it is "not found".
 pub(crate) fn id_of<T: IdOf>(text: &str) -> Result<T, Problem> {
     text.parse().map_err(|_| {
         let detail = format!("`{}` is not the id of {}.", text.escape_debug(), T::KIND);
@@ -48,7 +48,7 @@ pub(crate) fn id_of<T: IdOf>(text: &str) -> Result<T, Problem> {
     })
 }
 
-/// Reads the id in a field.
+/// Parses the id in a field.
 pub(crate) fn id_in<T: IdOf>(field: &str, text: &str) -> Result<T, Problem> {
     id_of(text).map_err(|problem| problem.in_field(field))
 }
@@ -68,7 +68,7 @@ impl<T: IdOf> FromRequestParts<Arc<App>> for Id<T> {
     }
 }
 
-/// The id in the path of a request, and that of something that belongs to it.
+/// The id in the path of a request, and the id of something that belongs to it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ids<T, U>(pub(crate) T, pub(crate) U);
 

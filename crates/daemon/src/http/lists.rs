@@ -1,4 +1,4 @@
-//! Lists as streams of server-sent events: the list now, and again after each change.
+//! Lists as streams of server-sent events: the current list, and a new one after each change.
 //!
 //! Each event is the whole list, so several changes can be one event, and a reader that connects late or reconnects needs
 //! no earlier event.
@@ -25,10 +25,10 @@ use crate::app::App;
 /// list.
 const BREATH: Duration = Duration::from_millis(100);
 
-/// How many of the newest are sent where there can be many. Readers page through older ones.
+/// How many of the newest entries are sent where there can be many. Readers page through older ones.
 pub(super) const NEWEST: u32 = 50;
 
-/// Says when a list may have changed. It misses no change from the moment it is created, and the list is read after that.
+/// Reports when a list may have changed. It misses no change from its creation on, and the list is read after that.
 pub(super) trait Moving: Send + 'static {
     /// Waits until something may have changed since the last time.
     fn moved(
@@ -50,10 +50,9 @@ impl Moving for JobChanges {
     }
 }
 
-/// Reads a list as it is now.
 pub(super) type Read<L, E> = for<'a> fn(&'a App) -> Pin<Box<dyn Future<Output = Result<L, E>> + Send + 'a>>;
 
-/// Answers with the list now, and again after each change, as events of this name.
+/// Responds with the current list, and again after each change, as events with this name.
 pub(super) fn follow<L, E>(
     app: Arc<App>,
     name: &'static str,
@@ -76,14 +75,14 @@ where
     Ok(stream_of(place, changes))
 }
 
-/// Where the pieces of the stream come from.
+/// The source of the stream.
 struct Changes<M, L, E> {
     app: Arc<App>,
     scope: Scope,
     name: &'static str,
     moves: M,
     read: Read<L, E>,
-    /// When the next list may follow the one that was sent.
+    /// When the next list may be sent.
     breath: Option<Deadline>,
 }
 
@@ -102,7 +101,7 @@ where
                 Err(ChangesEnd::DeadlineExceeded) => {
                     return Some((self, Ok(Bytes::from_static(NOTHING_NEW.as_bytes()))));
                 }
-                // The daemon drains. The end of the stream tells the reader to come back to the next one.
+                // The daemon is draining. The end of the stream makes the reader reconnect to the next one.
                 Err(ChangesEnd::Cancelled(_)) => return None,
             }
         }

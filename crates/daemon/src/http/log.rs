@@ -1,4 +1,4 @@
-//! The durable log over HTTP: how it is, whether it is whole, and copies of it.
+//! The durable log over HTTP: its state, its integrity, and copies of it.
 
 use std::io;
 use std::path::Path;
@@ -25,11 +25,11 @@ use super::problem::Problem;
 use crate::app::App;
 use crate::durable::{quarantine::unreadable, sizes_to_wire};
 
-/// How many pieces of an archive, of about 128 KiB each, may wait for the connection. Whoever writes it waits when
-/// there is no room.
+/// How many pieces of an archive, of about 128 KiB each, may wait for the connection. The writer waits if there is no
+/// room.
 const QUEUE_PIECES: usize = 4;
 
-/// The state of the log, and its sizes at this moment.
+/// Returns the state of the log and its current size.
 #[utoipa::path(
     get, path = "/v1/log", operation_id = "show_log", tag = "log",
     responses((status = 200, description = "The state of the log.", body = LogStatus), ReadLog),
@@ -63,7 +63,7 @@ fn server_to_wire(server: &ServerInfo) -> LogServer {
     }
 }
 
-/// Reads the whole log, and lists what is not as it was written. It takes as long as the log is large.
+/// Reads the whole log and lists what is damaged. The time it takes depends on the size of the log.
 #[utoipa::path(
     post, path = "/v1/log/check", operation_id = "check_log", tag = "log",
     responses((status = 200, description = "What was found.", body = LogCheck), ReadLog),
@@ -80,8 +80,9 @@ pub(crate) async fn check(State(app): State<Arc<App>>) -> Result<Json<LogCheck>,
     Ok(Json(LogCheck { state, problems }))
 }
 
-/// Writes a copy of the log to a new file on the daemon's machine, while the log is in use. The copy is a log that a
-/// daemon can be started on.
+/// Writes a copy of the log to a new file on the daemon's machine, while the log is in use.
+///
+/// The copy is a complete log that a daemon can start with.
 #[utoipa::path(
     post, path = "/v1/log/backup", operation_id = "back_up_log", tag = "log", request_body = BackupLog,
     responses((status = 200, description = "The copy is on disk.", body = LogBackup), BackUpLog),
@@ -107,8 +108,9 @@ pub(crate) async fn back_up(
     }))
 }
 
-/// Sends everything that the log holds at one moment, as an archive that does not depend on any engine. If it breaks
-/// off, what came is no archive.
+/// Exports everything in the log at one point in time, as an archive that doesn't depend on the engine.
+///
+/// If the response ends early, the received data isn't a valid archive.
 #[utoipa::path(
     get, path = "/v1/log/export", operation_id = "export_log", tag = "log",
     responses((status = 200, description = "The archive.", content_type = "application/vnd.tidelock.archive")),
@@ -119,14 +121,14 @@ pub(crate) async fn export(State(app): State<Arc<App>>) -> Response {
     let archive = Archive {
         pieces,
         export: Some(Box::pin(async move {
-            // The compression writes large pieces, so no buffer stands in between.
+            // The compressor writes large pieces, so no buffer is needed in between.
             eventlog::export(&log, PieceWriter { sender }).await.map(drop)
         })),
     };
     ([(CONTENT_TYPE, ARCHIVE_MEDIA_TYPE)], body_of(archive)).into_response()
 }
 
-/// Hands what is written to the connection. It is used on a thread that may wait.
+/// Passes what is written to the connection. Used on a thread that may block.
 struct PieceWriter {
     sender: mpsc::Sender<Bytes>,
 }
@@ -144,7 +146,7 @@ impl io::Write for PieceWriter {
     }
 }
 
-/// An archive that is being written. The work goes on as far as somebody takes what comes out of it.
+/// An archive that is being written. The work advances only as the client reads.
 struct Archive {
     pieces: mpsc::Receiver<Bytes>,
     export: Option<Export>,

@@ -1,4 +1,4 @@
-//! Errors of the log as problems, and the codes that reading and writing it can fail with.
+//! Converts errors of the log to problems, and declares the codes that reading and writing it can fail with.
 
 use std::error::Error;
 
@@ -33,22 +33,22 @@ impl From<LogError> for Problem {
     }
 }
 
-/// A head in the log cannot be read. It is quarantined.
+/// A head in the log can't be read. It is quarantined.
 pub(crate) fn unreadable(error: &dyn Error) -> Problem {
     Problem::new(ErrorCode::RecordUnreadable, sentence("Damaged", error))
 }
 
-/// The log takes no writes.
+/// The log refuses writes.
 pub(crate) fn refusing(reason: &LogError) -> Problem {
     Problem::new(ErrorCode::LogRefusing, sentence("The log refuses writes", reason))
 }
 
-/// Why a log refuses writes, in words.
+/// Why the log refuses writes, as text.
 pub(crate) fn reason_text(reason: &LogError) -> String {
     describe(reason)
 }
 
-/// A change by hand was not made.
+/// A manual change wasn't made.
 pub(crate) fn not_changed(error: OverrideError, unknown: impl FnOnce() -> Problem) -> Problem {
     match error {
         OverrideError::Unknown => unknown(),
@@ -68,7 +68,7 @@ pub(crate) fn not_changed(error: OverrideError, unknown: impl FnOnce() -> Proble
     }
 }
 
-/// Something that must be durable was not written.
+/// A durable write failed.
 impl From<CommitError> for Problem {
     fn from(error: CommitError) -> Self {
         match error {
@@ -81,7 +81,7 @@ impl From<CommitError> for Problem {
     }
 }
 
-/// A backup was not made.
+/// A backup failed.
 pub(crate) fn not_backed_up(error: BackupError) -> Problem {
     match &error {
         BackupError::Exists(path) => Problem::new(

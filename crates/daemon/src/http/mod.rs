@@ -1,4 +1,4 @@
-//! The HTTP interface: which path leads where, and what stands before it.
+//! The HTTP interface: its routes, and the layers in front of them.
 
 mod activity;
 
@@ -55,7 +55,6 @@ pub(crate) use sse::{EVENT_STREAM, take_place};
 use crate::app::App;
 use crate::{mcp, metrics, page};
 
-/// Everything that the daemon answers.
 pub(crate) fn router(app: &Arc<App>) -> Router {
     let for_everybody = Router::new()
         .route("/healthz", get(health::health))
@@ -69,13 +68,13 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         .merge(page::router())
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
-        // The last layer is the outermost one.
+        // The last layer is the outermost.
         .layer(from_fn_with_state(Arc::clone(app), guard::admit))
         .layer(from_fn_with_state(Arc::clone(app), finish))
         .with_state(Arc::clone(app))
 }
 
-/// What callers with the token may ask, without anything that stands before it.
+/// The routes for callers with the token, without the layers in front of them.
 fn for_callers() -> Router<Arc<App>> {
     Router::new()
         .route("/metrics", get(metrics::show))
@@ -121,7 +120,7 @@ fn for_callers() -> Router<Arc<App>> {
 }
 
 async fn not_found(headers: HeaderMap, uri: Uri) -> Response {
-    // Programs get a problem, and so does whoever asks for anything.
+    // Programs get a problem, and so do clients that accept anything.
     let accept = headers
         .get(ACCEPT)
         .and_then(|accept| accept.to_str().ok())

@@ -1,4 +1,4 @@
-//! The description of the interface, made from the handlers themselves.
+//! The OpenAPI description, generated from the handlers.
 
 use std::sync::OnceLock;
 
@@ -72,7 +72,7 @@ use super::{
 )]
 struct Description;
 
-/// Says how callers prove who they are.
+/// Describes how callers authenticate.
 struct BearerToken;
 
 impl Modify for BearerToken {
@@ -85,7 +85,6 @@ impl Modify for BearerToken {
     }
 }
 
-/// The description of the whole interface.
 pub(super) fn description() -> utoipa::openapi::OpenApi {
     let mut document = Description::openapi();
     document.merge(lsp::Description::openapi());
@@ -100,23 +99,23 @@ pub(super) fn description() -> utoipa::openapi::OpenApi {
     document
 }
 
-/// The description as it is served, and as it is kept in the repository.
+/// The description as served, and as stored in the repository.
 ///
 /// # Errors
-/// When it cannot be written as JSON, which would be a bug in one of the types.
+/// It can't be serialized as JSON, which would be a bug in one of the types.
 pub fn openapi_json() -> Result<String, serde_json::Error> {
     let mut text = serde_json::to_string_pretty(&description())?;
     text.push('\n');
     Ok(text)
 }
 
-/// This description.
+/// Returns this OpenAPI description.
 #[utoipa::path(
     get, path = "/openapi.json", operation_id = "describe", tag = "daemon", security(()),
     responses((status = 200, description = "The description of this interface.", content_type = "application/json")),
 )]
 pub(crate) async fn show() -> Result<Response, Problem> {
-    // It is the same for ever, takes a while to make, and anybody may ask for it.
+    // It never changes, takes a while to generate, and anyone may request it.
     static MADE: OnceLock<Bytes> = OnceLock::new();
     let text = match MADE.get() {
         Some(text) => text.clone(),

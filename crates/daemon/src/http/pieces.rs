@@ -1,4 +1,4 @@
-//! A body that comes piece by piece, each when the connection has room for it.
+//! A body that is sent piece by piece, as the connection has room.
 
 use std::io;
 use std::pin::Pin;
@@ -7,10 +7,10 @@ use std::task::{Context, Poll, ready};
 use axum::body::{Body, Bytes};
 use hyper::body::Frame;
 
-/// Where the pieces of a body come from.
+/// The source of a body.
 pub(crate) trait Source: Send + Sized + 'static {
-    /// The next piece, and the source for the one after; `None` at the end. After an error there is no other, and
-    /// the connection is broken off, so that nobody takes what came before for the whole.
+    /// The next piece, and the source for the one after; `None` at the end. After an error there is no other, and the
+    /// connection is aborted, so that the client doesn't take a partial body for the whole.
     fn next(self) -> impl Future<Output = Piece<Self>> + Send;
 }
 

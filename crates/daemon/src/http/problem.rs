@@ -1,8 +1,8 @@
-//! Errors on their way out.
+//! Error responses.
 //!
-//! A handler returns a [`Problem`]. What the caller may read (`detail` and the members) and what only the log
-//! may (`internal`) are kept apart. The request id is known to the outermost layer alone, so the response
-//! carries the problem unwritten until it gets there; see `finish`.
+//! A handler returns a [`Problem`]. It keeps what the caller may read (`detail` and the members) apart from what only
+//! the log may have (`internal`). Only the outermost layer knows the request id, so the response carries the problem
+//! unserialized until it gets there; see `finish`.
 
 use std::error::Error;
 use std::iter;
@@ -17,7 +17,7 @@ use protocol::{Current, ErrorCode, JobId, PlanId, RequestId, SessionId, TurnId};
 use crate::app::App;
 use crate::{jobs, plans, sessions};
 
-/// An error answer that has no request id yet.
+/// An error response without its request id.
 #[derive(Clone, Debug)]
 pub(crate) struct Problem {
     code: ErrorCode,
@@ -38,10 +38,11 @@ pub(crate) enum Subject {
     Turn(TurnId),
 }
 
-/// What an answer with the status 401 asks for. Browsers do not know the scheme, and ask nobody for a password.
+/// The challenge of a response with the status 401. Browsers don't know the scheme, so they don't ask the user for a
+/// password.
 pub(crate) const CHALLENGE: HeaderValue = HeaderValue::from_static("Bearer realm=\"tidelock\"");
 
-/// A place in a text, both from 1.
+/// A position in a text, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Position {
     pub(crate) line: u64,
@@ -73,7 +74,7 @@ impl Problem {
         }
     }
 
-    /// Keeps the cause for the log of the daemon.
+    /// Keeps the cause for the daemon's log.
     pub(crate) fn because(mut self, cause: impl Error + Send + Sync + 'static) -> Self {
         self.internal = Some(Arc::new(cause));
         self
@@ -89,13 +90,13 @@ impl Problem {
         self
     }
 
-    /// It is about a member of this field.
+    /// Marks the problem as being about a member of this field.
     pub(crate) fn below(mut self, field: &str) -> Self {
         self.field = self.field.map(|below| format!("{field}.{below}"));
         self
     }
 
-    /// Says something more.
+    /// Appends a sentence to the detail.
     pub(crate) fn and(mut self, more: &str) -> Self {
         self.detail = format!("{} {more}", self.detail);
         self
@@ -106,13 +107,12 @@ impl Problem {
         self
     }
 
-    /// Adds what it is about, which is read and sent as `current`.
+    /// Sets the subject. Its current state is read and sent as `current`.
     pub(crate) fn about(mut self, subject: Subject) -> Self {
         self.subject = Some(Box::new(subject));
         self
     }
 
-    /// Its stable name.
     pub(crate) fn code(&self) -> ErrorCode {
         self.code
     }
@@ -122,7 +122,7 @@ impl Problem {
         &self.detail
     }
 
-    /// What there is now, for a caller that saw something else.
+    /// The current state, for a caller that saw another one.
     pub(crate) fn current(&self) -> Option<&Current> {
         self.current.as_ref()
     }
@@ -138,7 +138,7 @@ impl Problem {
         }
     }
 
-    /// What the log should know and the caller should not.
+    /// The cause for the log, which the caller must not see.
     pub(crate) fn internal_cause(&self) -> Option<&(dyn Error + Send + Sync)> {
         self.internal.as_deref()
     }
@@ -160,7 +160,7 @@ impl IntoResponse for Problem {
     }
 }
 
-/// Adds what a problem is about as it is now, as far as it can be read.
+/// Adds the current state of a problem's subject, if it can be read.
 ///
 /// *Cancel safety*: it only reads.
 pub(crate) async fn add_current(app: &App, response: &mut Response) {
@@ -191,7 +191,7 @@ async fn read(app: &App, subject: Subject) -> Option<Current> {
     })
 }
 
-/// Writes a problem that the response still carries.
+/// Serializes a problem that the response still carries.
 pub(crate) fn write_problem(response: &mut Response, request_id: RequestId) {
     let Some(problem) = response.extensions_mut().remove::<Problem>() else {
         return;
@@ -199,13 +199,14 @@ pub(crate) fn write_problem(response: &mut Response, request_id: RequestId) {
     if let Some(cause) = problem.internal_cause() {
         tracing::error!(%request_id, cause = describe(cause), "a request failed inside the daemon");
     }
-    // A struct of strings and numbers always becomes JSON; an empty body would be the lesser evil.
+    // A struct of strings and numbers always serializes; if it didn't, an empty body would be the lesser
+    // evil.
     let body = serde_json::to_vec(&problem.into_body(request_id)).unwrap_or_default();
     *response.body_mut() = Body::from(body);
     set_media_type(response.headers_mut());
 }
 
-/// Says that a body is a problem.
+/// Sets the media type of a problem.
 fn set_media_type(headers: &mut HeaderMap) {
     headers.insert(
         CONTENT_TYPE,
@@ -213,17 +214,17 @@ fn set_media_type(headers: &mut HeaderMap) {
     );
 }
 
-/// Does something that blocks, on a thread for such things.
+/// Runs a blocking operation on a thread for such work.
 ///
-/// *Cancel safety*: dropped half-way, it goes on, and what it says is lost.
+/// *Cancel safety*: if dropped, the operation still runs to its end, and its result is lost.
 pub(crate) async fn blocking<R: Send + 'static>(
     work: impl FnOnce() -> R + Send + 'static,
 ) -> Result<R, Problem> {
-    // It fails only if the work panicked, or the runtime ends.
+    // This fails only if the operation panicked or the runtime shuts down.
     tokio::task::spawn_blocking(work).await.map_err(Problem::internal)
 }
 
-/// An error with everything that led to it, in one line.
+/// An error with all its causes, in one line.
 pub(crate) fn describe(error: &dyn Error) -> String {
     let causes = iter::successors(Some(error), |&error| error.source());
     Vec::from_iter(causes.map(ToString::to_string)).join(": ")

@@ -1,4 +1,4 @@
-//! Processes that the daemon owns, and why a process runs.
+//! The processes that the daemon owns, and what started a process.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ families! {
     FindProcess = [ProcessNotFound];
 }
 
-/// All processes that the daemon owns.
+/// Lists all processes that the daemon owns.
 #[utoipa::path(
     get, path = "/v1/processes", operation_id = "list_processes", tag = "processes",
     responses((status = 200, description = "The processes.", body = ProcessList)),
@@ -26,7 +26,7 @@ pub(crate) async fn list(State(app): State<Arc<App>>) -> Json<ProcessList> {
     Json(ProcessList { processes })
 }
 
-/// Why a process runs: it may be an owned process, its keeper, or anything that the owned process has started.
+/// Explains why a process is running. It can be an owned process, its keeper, or any descendant.
 #[utoipa::path(
     get, path = "/v1/processes/{pid}", operation_id = "explain_process", tag = "processes",
     params(("pid" = u32, Path, description = "The process id.")),

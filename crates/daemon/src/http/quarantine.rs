@@ -1,4 +1,4 @@
-//! Heads of the log that cannot be read, over HTTP.
+//! Unreadable heads of the log, over HTTP.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ families! {
     DropQuarantined = [StaleGeneration] + FindQuarantined + WriteLog;
 }
 
-/// The heads that were found unreadable since the daemon started. They stay in the log and are left out of lists.
+/// Lists heads found unreadable since the daemon started. They stay in the log but are omitted from lists.
 #[utoipa::path(
     get, path = "/v1/log/quarantine", operation_id = "list_quarantine", tag = "log",
     responses((status = 200, description = "What is quarantined.", body = QuarantineList), ReadLog),
@@ -42,7 +42,7 @@ pub(crate) async fn list(State(app): State<Arc<App>>) -> Result<Json<QuarantineL
     }))
 }
 
-/// What is stored of a head that cannot be read.
+/// Returns the stored content of a head that can't be read.
 #[utoipa::path(
     get, path = "/v1/log/quarantine/{stream}", operation_id = "show_quarantined", tag = "log",
     responses((status = 200, description = "What is stored.", body = QuarantinedHead), FindQuarantined),
@@ -67,14 +67,14 @@ pub(crate) async fn show(
     }))
 }
 
-/// What must be said to drop one.
+/// The version that a caller must have seen to drop a head.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Seen {
     version: u64,
 }
 
-/// Drops a head that cannot be read, and its events, for good.
+/// Permanently removes a head that can't be read, and its events.
 #[utoipa::path(
     delete, path = "/v1/log/quarantine/{stream}", operation_id = "drop_quarantined", tag = "log",
     params(("version" = u64, Query, description = "The version that you saw.")),

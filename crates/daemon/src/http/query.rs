@@ -1,4 +1,4 @@
-//! The query of a request, explained when it is wrong.
+//! The query of a request, with explanations of errors in it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,6 @@ use serde::de::DeserializeOwned;
 use super::problem::Problem;
 use crate::app::App;
 
-/// The parameters of a query.
 #[derive(Debug)]
 pub(crate) struct Query<T>(pub(crate) T);
 
@@ -26,7 +25,7 @@ impl<T: DeserializeOwned> FromRequestParts<Arc<App>> for Query<T> {
     }
 }
 
-/// The rejection ends with the parameter and what is wrong with it.
+/// The rejection ends with the parameter and its error.
 fn explain(rejection: &str) -> Problem {
     let reason = rejection
         .rsplit_once("query string: ")
@@ -43,7 +42,7 @@ fn explain(rejection: &str) -> Problem {
     }
 }
 
-/// A limit that a caller asked for, if it is within bounds.
+/// Checks a limit that a caller asked for.
 pub(crate) fn checked_limit(wanted: Option<u32>, usual: u32, most: u32) -> Result<u32, Problem> {
     match wanted {
         None => Ok(usual),
@@ -55,11 +54,11 @@ pub(crate) fn checked_limit(wanted: Option<u32>, usual: u32, most: u32) -> Resul
     }
 }
 
-/// How long one request may wait for something: as long as a connection is sure to be kept open by those in between.
-/// Whoever wants to wait longer asks again.
+/// How long one request may wait: a time for which proxies reliably keep a connection open. To wait longer, the caller
+/// repeats the request.
 const LONGEST_WAIT_MS: u64 = 60_000;
 
-/// A time to wait that a caller asked for, if it is within bounds.
+/// Checks a waiting time that a caller asked for.
 pub(crate) fn checked_wait(wait_ms: Option<u64>) -> Result<Option<Duration>, Problem> {
     match wait_ms {
         Some(wait_ms) if wait_ms > LONGEST_WAIT_MS => {

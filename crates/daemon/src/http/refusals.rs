@@ -1,8 +1,8 @@
-//! The problems that each operation can answer with, for the description.
+//! The problems that each operation can respond with, for the OpenAPI description.
 //!
-//! A family of acts declares its error codes once, next to the function that turns its errors into problems, and an
-//! operation names its families among its responses. `ErrorCode` knows the status of each code. What stands before every
-//! handler (`guard`, `body`, `query`) is added here, so that no handler has to repeat it.
+//! A family of operations declares its error codes once, next to the function that converts its errors to problems, and
+//! an operation names its families among its responses. `ErrorCode` knows the status of each code. The codes of the
+//! checks before every handler (`guard`, `body`, `query`) are added here, so that handlers don't have to repeat them.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::OnceLock;
@@ -17,7 +17,7 @@ use utoipa::openapi::{ContentBuilder, OpenApi, Ref, RefOr, Required, ResponseBui
 use super::openapi::description;
 use super::problem::Problem;
 
-/// Declares families of acts: the codes that they can fail with, and the families that they build on.
+/// Declares families of operations: the codes that they can fail with, and the families that they build on.
 macro_rules! families {
     ($($(#[$doc:meta])* $name:ident = [$($code:ident),* $(,)?] $(+ $more:ident)*;)*) => {$(
         $(#[$doc])*
@@ -37,22 +37,22 @@ macro_rules! families {
 }
 pub(crate) use families;
 
-/// Responses by status and code. [`describe`] makes one response of all that have the same status.
+/// Responses by status and code. [`describe`] merges those with the same status into one.
 pub(crate) type Declared = BTreeMap<String, RefOr<utoipa::openapi::Response>>;
 
-/// Codes to a request that comes from somebody else.
+/// Codes for a request from another site.
 const TO_ALL: &[ErrorCode] = &[ErrorCode::OriginNotAllowed, ErrorCode::HostNotAllowed];
 
-/// Codes to a caller who does not prove who it is.
+/// Codes for a caller without valid credentials.
 const TO_CALLERS: &[ErrorCode] = &[ErrorCode::Unauthorized];
 
-/// Codes to a change that comes with the cookie of the page.
+/// Codes for a change that is authenticated by the page's cookie.
 const TO_CHANGES: &[ErrorCode] = &[ErrorCode::FormTokenInvalid];
 
-/// Codes while the daemon stops. `/healthz` and `/readyz` say so in their own words.
+/// Codes while the daemon stops. `/healthz` and `/readyz` report this in their own format.
 const WHEN_STOPPING: &[ErrorCode] = &[ErrorCode::ShuttingDown];
 
-/// Codes to a body that is wrong.
+/// Codes for an invalid body.
 const TO_BODIES: &[ErrorCode] = &[
     ErrorCode::MalformedJson,
     ErrorCode::RequestTimeout,
@@ -61,13 +61,13 @@ const TO_BODIES: &[ErrorCode] = &[
     ErrorCode::InvalidRequest,
 ];
 
-/// Codes to a query that is wrong.
+/// Codes for an invalid query.
 const TO_QUERIES: &[ErrorCode] = &[ErrorCode::InvalidQuery];
 
-/// Codes that any request can get, and that no operation declares: a bug of the daemon, and a body where none is read.
+/// Codes that any request can get and that no operation declares: a bug in the daemon, and a body where none is read.
 const UNDECLARED: [ErrorCode; 2] = [ErrorCode::Internal, ErrorCode::BodyTooLarge];
 
-/// What the parameters in a path are, by how the path ends there.
+/// Descriptions of path parameters, by the end of the path up to the parameter.
 const PATH_PARAMETERS: &[(&str, &str)] = &[
     ("/breakers/{name}", "The name, percent-encoded."),
     ("/jobs/{id}", "The id of the job."),
@@ -82,7 +82,7 @@ const PATH_PARAMETERS: &[(&str, &str)] = &[
     ("/{turn}", "The id of the turn."),
 ];
 
-/// Codes as responses of a family.
+/// Declares codes as the responses of a family.
 pub(crate) fn declare(codes: &[ErrorCode]) -> Declared {
     let response = |code: &ErrorCode| {
         let key = format!("{} {}", code.status(), code.as_str());
@@ -91,8 +91,8 @@ pub(crate) fn declare(codes: &[ErrorCode]) -> Declared {
     codes.iter().map(response).collect()
 }
 
-/// Completes the description: the parameters in paths, what stands before every handler, and one response for each status
-/// with all codes that can come with it.
+/// Completes the description: adds path parameters and the responses of the checks before every handler, and merges the
+/// responses of each status into one that lists all its codes.
 pub(super) fn describe(document: &mut OpenApi) {
     for (path, item) in &mut document.paths.paths {
         let is_asked_while_stopping = matches!(path.as_str(), "/healthz" | "/readyz");
@@ -102,7 +102,7 @@ pub(super) fn describe(document: &mut OpenApi) {
             if !is_asked_while_stopping {
                 before.extend(declare(WHEN_STOPPING));
             }
-            // An operation that says nothing about security has that of the whole document.
+            // An operation without a security section inherits that of the document.
             if operation.security.is_none() {
                 before.extend(declare(TO_CALLERS));
                 if !method.is_safe() {
@@ -121,7 +121,7 @@ pub(super) fn describe(document: &mut OpenApi) {
     }
 }
 
-/// Whether the description says that a request can be answered so. What it does not describe may be answered in any way.
+/// Whether the description allows this response to a request. Routes that it doesn't describe may respond in any way.
 pub(super) fn declares(method: &Method, route: &str, response: &Response) -> bool {
     static DECLARED: OnceLock<HashSet<(Method, String, String)>> = OnceLock::new();
     let Some(problem) = response.extensions().get::<Problem>() else {
@@ -188,7 +188,7 @@ fn add_path_parameters(path: &str, operation: &mut Operation) {
     }
 }
 
-/// Makes one response for each status of what families declare.
+/// Merges the declared responses into one for each status.
 fn merge(responses: &mut Declared) {
     let mut codes: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     responses.retain(|key, _| match key.split_once(' ') {
@@ -225,7 +225,7 @@ mod tests {
         serde_json::from_str(&openapi_json().unwrap()).unwrap()
     }
 
-    /// The statuses that the description has for a route.
+    /// The statuses that the description lists for a route.
     fn statuses(document: &Value, path: &str, method: &str) -> Vec<String> {
         let responses = document["paths"][path][method]["responses"].as_object().unwrap();
         responses.keys().cloned().collect()
@@ -279,8 +279,7 @@ mod tests {
         }
     }
 
-    /// A code that a handler or a mapping of errors names, and that no operation of its family declares, is missing in a
-    /// family.
+    /// If a handler or an error conversion names a code that no operation of its family declares, the family lacks it.
     #[test]
     fn every_code_that_a_family_can_answer_with_is_declared() {
         let document = document();
@@ -314,7 +313,7 @@ mod tests {
         }
     }
 
-    /// The codes that a source names as `ErrorCode::…`, apart from those that no operation declares.
+    /// The codes that a source file names as `ErrorCode::…`, except those that no operation declares.
     fn named_in(text: &str) -> impl Iterator<Item = ErrorCode> {
         let names = text.split("ErrorCode::").skip(1).filter_map(|rest| {
             let end = rest.find(|letter: char| !letter.is_alphanumeric())?;

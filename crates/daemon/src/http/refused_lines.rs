@@ -1,18 +1,18 @@
-//! How much of the log those get whom we refuse: anybody on this machine can be refused as often as they like.
+//! Limits how many log lines refused requests get: anyone on this machine can send as many as they like.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How many refused requests have a line of their own per [`INTERVAL`]. The others are counted.
+/// How many refused requests get their own line per [`INTERVAL`]. The others are only counted.
 const LINES_PER_INTERVAL: u32 = 20;
 
-/// How often it is said how many were left out.
+/// How often to log the number of omitted lines.
 const INTERVAL: Duration = Duration::from_secs(60);
 
-/// Decides which refused requests are written down.
+/// Decides which refused requests are logged.
 #[derive(Debug, Default)]
 pub(crate) struct RefusedLines {
-    /// Guards the counts of the current interval; held for a comparison and nothing else.
+    /// Guards the counts of the current interval; held only for a comparison.
     interval: Mutex<Option<Interval>>,
 }
 
@@ -41,7 +41,7 @@ impl RefusedLines {
         }
     }
 
-    /// How many got none in an interval that is over. Asked with every request, whoever it is from.
+    /// How many requests got no line in the interval that just ended. Called for every request, refused or not.
     pub(super) fn left_out(&self, now: Instant) -> Option<u64> {
         let mut current = self.interval.lock().unwrap_or_else(PoisonError::into_inner);
         let is_over = |interval: &mut Interval| now.saturating_duration_since(interval.began) >= INTERVAL;

@@ -1,4 +1,4 @@
-//! Rescued content over HTTP: listed, restored and dropped.
+//! Rescued content over HTTP: list, restore and drop.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ routes! {
     "/v1/rescued/{id}/restore" => post restore;
 }
 
-/// Content of users that applies and undos could not leave in the workspace, newest first.
+/// Lists user content that an apply or undo couldn't leave in the workspace, newest first.
 #[utoipa::path(
     get, path = "/v1/rescued", operation_id = "list_rescued", tag = "workspaces",
     responses((status = 200, description = "What is kept.", body = RescuedList), problems::List),
@@ -32,7 +32,7 @@ pub(crate) async fn list(State(app): State<Arc<App>>) -> Result<Json<RescuedList
     Ok(Json(rescued_list_to_wire(&list)))
 }
 
-/// Puts rescued content back into its workspace, and takes it off the list.
+/// Restores rescued content to its workspace, and removes it from the list.
 #[utoipa::path(
     post, path = "/v1/rescued/{id}/restore", operation_id = "restore_rescued", tag = "workspaces",
     request_body = Option<RestoreRescued>,
@@ -59,7 +59,7 @@ pub(crate) async fn restore(
     }))
 }
 
-/// Removes rescued content for good.
+/// Permanently removes rescued content.
 #[utoipa::path(
     delete, path = "/v1/rescued/{id}", operation_id = "drop_rescued", tag = "workspaces",
     responses((status = 204, description = "It is gone."), problems::FindRescued),

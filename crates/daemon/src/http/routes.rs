@@ -1,6 +1,6 @@
-//! Routes and their description, declared together so that neither lacks a handler.
+//! Declares routes together with their description, so that every handler is in both.
 
-/// Declares `router` and `Description` of a part of the interface.
+/// Declares `router` and `Description` for a part of the interface.
 macro_rules! routes {
     (
         $($path:literal => $($method:ident $($handler:ident)::+),+;)+

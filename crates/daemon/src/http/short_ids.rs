@@ -1,7 +1,7 @@
-//! Short ids: `38ZJEM`, `last` and `@` become the ids that they stand for.
+//! Resolves short ids such as `38ZJEM`, `last` and `@` to full ids.
 //!
-//! Jobs, plans and sessions are looked through from the newest on, along the index of the log and no further than
-//! [`MOST_PAGES`]. A whole id is one read.
+//! Jobs, plans and sessions are searched from the newest on, using the index of the log, up to [`MOST_PAGES`]. A full
+//! id needs one read.
 
 use std::fmt::Display;
 use std::ops::ControlFlow;
@@ -29,20 +29,19 @@ families! {
     ResolveId = [PlanNotFound, SessionNotFound, RecordUnreadable, SandboxFailed, ShuttingDown] + ReadLog;
 }
 
-/// The name of the newest job.
+/// Stands for the newest job.
 const LAST: &str = "last";
-/// The name of the newest plan or session of a directory.
+/// Stands for the newest plan or session of a directory.
 const NEWEST: &str = "@";
-/// How many things are read at a time.
+/// How many entries to read at a time.
 const PAGE: u32 = 500;
-/// How many pages of the newest things are looked through. An older thing has to be named by its whole id.
+/// How many pages of the newest entries to search. Older entries need their full id.
 const MOST_PAGES: usize = 20;
-/// How many turns of a session are looked through.
+/// How many turns of a session to search.
 const MOST_TURNS: usize = 5000;
-/// How many ids are in the answer.
+/// How many ids the response lists.
 const NAMED: usize = 5;
 
-/// What may be asked of a short id.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Parameters {
@@ -53,10 +52,10 @@ pub(crate) struct Parameters {
     running: bool,
 }
 
-/// The ids that a text stands for.
+/// Resolves a text to the ids it matches.
 ///
-/// The text is a whole id, or the beginning or the end of one. Two names stand for the newest thing: `last` for the newest
-/// job, `@` for the newest plan or session of `directory`.
+/// The text is a complete id, or the beginning or end of one. Two names refer to the newest object: `last`
+/// for the newest job, and `@` for the newest plan or session of `directory`.
 #[utoipa::path(
     get, path = "/v1/ids/{text}", operation_id = "resolve_id", tag = "daemon",
     params(
@@ -95,7 +94,7 @@ pub(crate) async fn resolve(
     Ok(Json(IdMatches { ids, total }))
 }
 
-/// The plan or the session that something belongs to.
+/// The plan or session that the id belongs to.
 fn of<I: FromStr<Err = IdError>>(parameters: &Parameters) -> Result<I, Problem> {
     let text = parameters.of.as_deref().unwrap_or_default();
     text.parse()
@@ -110,7 +109,7 @@ fn directory(parameters: &Parameters) -> Result<&FilePath, Problem> {
     })
 }
 
-/// Reads pages from the newest thing on, and hands each thing to `take` until that has seen enough.
+/// Reads pages, newest entries first, and passes each entry to `take` until it has seen enough.
 async fn look_through<T, I, F>(
     page_before: impl Fn(Option<I>) -> F,
     id_of: impl Fn(&T) -> I,
@@ -136,7 +135,7 @@ where
     Ok(())
 }
 
-/// All ids that a text is a part of.
+/// All ids that contain a text.
 async fn matches<T, I, F>(
     text: &str,
     page_before: impl Fn(Option<I>) -> F,
@@ -237,7 +236,7 @@ async fn sessions(app: &App, text: &str) -> Result<Vec<String>, Problem> {
         };
     }
     let mut found = Vec::new();
-    // Archived sessions are listed apart.
+    // Archived sessions are listed separately.
     for state in [None, Some(SessionState::Archived)] {
         let page = |before| session_page(app, state, before);
         found.extend(matches(text, page, |session| session.id).await?);
@@ -281,12 +280,12 @@ async fn session_page(
     }
 }
 
-/// Turns that wait, and those that have begun.
+/// Queued turns, and those that have started.
 async fn turns(app: &App, text: &str, session: SessionId) -> Result<Vec<String>, Problem> {
     let mut turns = app.sessions.queue(session).await?;
     turns.extend(app.sessions.turns(session, None, MOST_TURNS).await?);
     let mut found = matching(text, turns.iter().map(|turn| turn.id));
-    // A turn that begins between the two reads is in both.
+    // A turn that starts between the two reads is in both.
     found.sort();
     found.dedup();
     Ok(found)

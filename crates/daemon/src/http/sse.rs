@@ -1,9 +1,9 @@
-//! Server-sent events: a tail of the log as the body of an answer.
+//! Server-sent events: a tail of the log as a response body.
 //!
-//! The body asks the tail for the next event when the connection has room for it. So a reader that is slow holds up
-//! nobody but itself and costs a page of events; one that goes away is let go with its connection; and one that
-//! leaves a write waiting for too long is cut off like everybody else. A stream on which nothing happens has no write
-//! waiting, so it may stay for as long as its heartbeats are taken.
+//! The body asks the tail for the next event when the connection has room for it. So a slow reader delays only itself
+//! and costs one page of events; a reader that disconnects is dropped with its connection; and a reader that blocks a
+//! write for too long is cut off like any other client. A stream without events has no pending write, so it may stay
+//! open as long as the client reads its heartbeats.
 
 use std::fmt::Display;
 use std::io;
@@ -29,10 +29,9 @@ families! {
     OpenStream = [StreamLimitReached];
 }
 
-/// The media type of a stream.
 pub(crate) const EVENT_STREAM: &str = "text/event-stream";
 
-/// How long a stream may be silent. A reader that hears nothing for several times as long can assume it is dead.
+/// How long a stream may be silent. A reader that hears nothing for several times as long can assume that it is dead.
 pub(super) const HEARTBEAT: Duration = Duration::from_secs(15);
 
 /// How long a browser waits before it reconnects, in milliseconds: as long as a daemon takes to restart.
@@ -41,7 +40,7 @@ const OPENING: &str = "retry: 1000\n\n";
 /// The heartbeat of a silent stream. Readers ignore it.
 pub(super) const NOTHING_NEW: &str = ": nothing new\n\n";
 
-/// Answers with a stream of what is in a tail. `tell` writes one event of it.
+/// Responds with a stream of the events in a tail. `tell` renders one event.
 pub(super) fn answer(app: &App, tail: Tail, tell: fn(&Event) -> String) -> Result<Response, Problem> {
     let events = Events {
         tail,
@@ -51,7 +50,7 @@ pub(super) fn answer(app: &App, tail: Tail, tell: fn(&Event) -> String) -> Resul
     Ok(stream_of(take_place(app)?, events))
 }
 
-/// Takes one of the places for streams. The stream that holds it gives it back when it is dropped.
+/// Takes a permit for a stream. The stream returns it when it is dropped.
 pub(crate) fn take_place(app: &App) -> Result<OwnedSemaphorePermit, Problem> {
     Arc::clone(&app.streams)
         .try_acquire_owned()
@@ -64,7 +63,7 @@ pub(crate) fn take_place(app: &App) -> Result<OwnedSemaphorePermit, Problem> {
         })
 }
 
-/// Answers with a stream: first how soon to reconnect, then what the source has.
+/// Responds with a stream: first the reconnect delay, then the pieces of the source.
 pub(super) fn stream_of(place: OwnedSemaphorePermit, source: impl Source) -> Response {
     let stream = Stream {
         is_open: false,
@@ -74,7 +73,7 @@ pub(super) fn stream_of(place: OwnedSemaphorePermit, source: impl Source) -> Res
     ([(CONTENT_TYPE, EVENT_STREAM)], body_of(stream)).into_response()
 }
 
-/// A stream that has one of the places.
+/// A stream that holds a permit.
 struct Stream<S> {
     is_open: bool,
     source: S,
@@ -92,7 +91,7 @@ impl<S: Source> Source for Stream<S> {
     }
 }
 
-/// What is in a tail of the log.
+/// The events in a tail of the log.
 struct Events {
     tail: Tail,
     tell: fn(&Event) -> String,
@@ -110,7 +109,7 @@ impl Source for Events {
                     let after = after.get();
                     numbered(after, "resync", &Resync { after })
                 }
-                // The daemon drains. The end of the stream tells the reader to come back to the next one.
+                // The daemon is draining. The end of the stream makes the reader reconnect to the next one.
                 Err(TailEnd::Cancelled(_)) => return None,
                 Err(TailEnd::Log(error)) => {
                     tracing::warn!(%error, "a stream ends because the log cannot be read");
@@ -130,7 +129,7 @@ pub(super) fn numbered(id: impl Display, name: &str, data: &impl Serialize) -> S
 
 /// An event without an id.
 pub(super) fn named(name: &str, data: &impl Serialize) -> String {
-    // A struct of strings and numbers always becomes JSON, and JSON in one line is one line of data.
+    // A struct of strings and numbers always serializes, and compact JSON is a single line of data.
     let data = serde_json::to_string(data).unwrap_or_default();
     format!("event: {name}\ndata: {data}\n\n")
 }

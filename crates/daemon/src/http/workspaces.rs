@@ -1,4 +1,4 @@
-//! Workspaces over HTTP: listed, forgotten, and given checks.
+//! Workspaces over HTTP: list them, forget them, and set their checks.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ routes! {
     "/v1/workspaces/{id}/repair" => post repair;
 }
 
-/// The workspaces, by path.
+/// Lists the workspaces, sorted by path.
 #[utoipa::path(
     get, path = "/v1/workspaces", operation_id = "list_workspaces", tag = "workspaces",
     responses((status = 200, description = "The workspaces.", body = WorkspaceList), problems::List),
@@ -35,7 +35,9 @@ pub(crate) async fn list(State(app): State<Arc<App>>) -> Result<Json<WorkspaceLi
     }))
 }
 
-/// Forgets a workspace whose plans are all over. Its files are not touched, and it is registered again at its next use.
+/// Removes a workspace that has no open or sealed plans.
+///
+/// Its files aren't touched, and it is registered again when it is next used.
 #[utoipa::path(
     delete, path = "/v1/workspaces/{id}", operation_id = "forget_workspace", tag = "workspaces",
     responses((status = 204, description = "It is forgotten."), problems::ForgetWorkspace),
@@ -48,7 +50,7 @@ pub(crate) async fn forget(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Sets the commands that every new plan of a workspace must pass, in place of those that there were.
+/// Sets the commands that every new plan of a workspace must pass. They replace the previous ones.
 #[utoipa::path(
     put, path = "/v1/workspaces/{id}/checks", operation_id = "set_workspace_checks", tag = "workspaces",
     request_body = SetWorkspaceChecks,
@@ -64,10 +66,11 @@ pub(crate) async fn set_checks(
     Ok(Json(workspace_to_wire(&workspace)))
 }
 
-/// Finishes an apply or undo that was left half-way, or takes it back.
+/// Finishes or rolls back an apply or undo that was left half-way.
 ///
-/// If neither is possible, the answer is `stuck` and says why. With `abort` it is given up as it is then: everything that it
-/// holds is kept and listed by `GET /v1/rescued`, and the workspace can be used again.
+/// If neither is possible, the state is `stuck`, with the reason. With `abort`, the operation is then
+/// abandoned in its current state: everything it holds is kept and listed by `GET /v1/rescued`, and the
+/// workspace can be used again.
 #[utoipa::path(
     post, path = "/v1/workspaces/{id}/repair", operation_id = "repair_workspace", tag = "workspaces",
     request_body = Option<RepairWorkspace>,

@@ -1,4 +1,4 @@
-//! What can be done with jobs: one function for each act, which HTTP, MCP and the page call alike.
+//! The operations on jobs: one function for each, shared by HTTP, MCP and the page.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,10 +17,10 @@ use crate::http::jobs::output::{KeptOutput, OutputForm};
 use crate::http::jobs::problems::{not_followed, not_found};
 use crate::plans::{acts as plans, submit_in_new_plan};
 
-/// The longest reason for a cancellation. It stands in the job.
+/// The longest reason for a cancellation. It is stored in the job.
 const WHY_LIMIT_CHARACTERS: usize = 1000;
 
-/// Submits a job. When the answer comes, it is on disk. With `open`, a plan is opened for it.
+/// Submits a job. When this returns, the job is on disk. With `open`, it also opens a plan for the job.
 pub(crate) async fn submit(
     app: &Arc<App>,
     caller: &Caller,
@@ -46,14 +46,14 @@ pub(crate) async fn submit(
     })
 }
 
-/// Refuses a job that would reach the user's files if its caller may not.
+/// Refuses a job that would change the user's files if its caller may not do that.
 async fn may_submit(app: &App, caller: &Caller, request: &SubmitJob) -> Result<(), Problem> {
     let finish = request.finish.as_ref();
     let is_applied = finish.is_some_and(|finish| finish.then == FinishThen::Apply);
     match (&request.command.plan, &request.open) {
         (Some(_), Some(_)) => Err(invalid("open", "cannot be given together with `command.plan`")),
         (None, None) => may_change_workspace(app, caller.peer).await,
-        // What is applied at its end reaches the user's files as well. An invalid id is refused later.
+        // Applying the plan at the end changes the user's files as well. An invalid id is refused later.
         (Some(id), None) if is_applied => {
             let plan: Option<PlanId> = id.parse().ok();
             may_apply(app, caller.peer, plan.as_slice()).await
@@ -65,7 +65,7 @@ async fn may_submit(app: &App, caller: &Caller, request: &SubmitJob) -> Result<(
     }
 }
 
-/// A job as an answer.
+/// The response for a job.
 pub(crate) async fn shown(app: &App, job: &Job) -> Result<protocol::Job, Problem> {
     Ok(view(&app.jobs, &app.durable.machines, job).await?)
 }
@@ -74,7 +74,7 @@ pub(crate) async fn find(app: &App, id: JobId) -> Result<Job, Problem> {
     app.jobs.get(id).await?.ok_or_else(|| not_found(id))
 }
 
-/// One job; with a time to wait, as soon as it has ended or the time is over.
+/// Shows a job. With a time to wait, returns once the job has ended or the time has passed.
 pub(crate) async fn show(app: &App, id: JobId, wait: Option<Duration>) -> Result<protocol::Job, Problem> {
     let job = match wait {
         None => find(app, id).await?,
@@ -92,7 +92,7 @@ pub(crate) async fn list(app: &App, query: ListQuery) -> Result<JobList, Problem
     Ok(wire::list(&app.jobs, &app.durable.machines, query).await?)
 }
 
-/// What a job has said until now, from a place on.
+/// The output of a job so far, from a position on.
 pub(crate) async fn output(
     app: &App,
     id: JobId,
@@ -105,7 +105,7 @@ pub(crate) async fn output(
     Ok(KeptOutput::new(tail, after, until, form))
 }
 
-/// Asks for a job to be cancelled. To ask twice is to ask once.
+/// Requests the cancellation of a job. Idempotent.
 pub(crate) async fn cancel(
     app: &App,
     caller: &Caller,

@@ -1,8 +1,8 @@
-//! The environments of commands that have not ended.
+//! The environments of unfinished commands.
 //!
-//! A command runs with the environment of whoever asked for it, and that often has secrets in it. The log is kept for
-//! weeks, is exported and is backed up; so an environment is never in it. It is in a file beside it, which is made before
-//! its job and goes when the job has ended. What a killed daemon leaves behind is taken over or removed by the next one.
+//! A command runs with the environment of its caller, which often contains secrets. The log is kept for weeks, exported
+//! and backed up, so an environment never goes into it. It is in a file next to the log, which is created before its
+//! job and removed when the job has ended. The next daemon takes over or removes the files of a daemon that was killed.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,23 +20,23 @@ use protocol::JobId;
 /// The variables of a command, or `None` for those that every command of this daemon gets.
 pub(crate) type Variables = Option<BTreeMap<String, String>>;
 
-/// What of an environment may be kept or handed on: everything but what is for the daemon alone.
+/// The part of an environment that may be stored or passed on: everything except the daemon's own variables.
 pub(crate) fn shareable(mut environment: BTreeMap<String, String>) -> BTreeMap<String, String> {
     environment.retain(|name, _| !process::is_private(name));
     environment
 }
 
-/// What the names of files begin with that are being written.
+/// The prefix of files that are being written.
 const NEW_PREFIX: &str = "new-";
 
-/// A job, and the environment of its command if that is kept.
+/// A job, and the environment of its command if that is stored.
 #[derive(Debug)]
 pub(crate) struct NewCommand {
     pub(crate) job: NewJob,
     pub(crate) environment: Variables,
 }
 
-/// Where environments are kept. Clones are the same place.
+/// The stored environments. Clones share the directory.
 #[derive(Clone, Debug)]
 pub(crate) struct Environments {
     directory: Arc<PathBuf>,
@@ -45,7 +45,7 @@ pub(crate) struct Environments {
 }
 
 impl Environments {
-    /// Opens the directory, and makes it if it is missing.
+    /// Opens the directory, and creates it if it is missing.
     pub(crate) fn open(directory: PathBuf, tasks: &Tasks, closing: &Scope) -> io::Result<Self> {
         fs::DirBuilder::new()
             .recursive(true)
@@ -58,10 +58,9 @@ impl Environments {
         })
     }
 
-    /// Submits a job. Its environment is there before the job is, and goes with it.
+    /// Submits a job. Its environment is stored before the job, and removed when the job ends.
     ///
-    /// *Cancel safety*: dropped half-way, the job may have been taken; a file that belongs to no job is removed at the
-    /// next start.
+    /// *Cancel safety*: if dropped, the job may have been submitted; a file without a job is removed at the next start.
     pub(crate) async fn submit(&self, jobs: &Jobs, new: NewCommand) -> Result<Submitted, SubmitError> {
         let id = new.job.id;
         let is_kept = new.environment.is_some();
@@ -72,7 +71,8 @@ impl Environments {
         match &submitted {
             Ok(Submitted::New(_)) if is_kept => self.forget_with(jobs, id),
             Err(error) if is_kept && error.may_be_taken() => self.forget_with(jobs, id),
-            // Another request for the same job was faster. What was kept for it may have been forgotten before this was.
+            // Another request for the same job was faster. Its environment may have been removed before this
+            // one was stored.
             Ok(Submitted::Known(job)) if is_kept && job.id == id => self.forget_with(jobs, id),
             _ if is_kept => self.forget(id).await,
             _ => {}
@@ -80,7 +80,7 @@ impl Environments {
         submitted
     }
 
-    /// Submits a job that has ended once more. Its environment is gone, so it gets another one.
+    /// Resubmits a job that has ended. Its environment is gone, so it gets a new one.
     ///
     /// *Cancel safety*: as for [`submit`](Self::submit).
     pub(crate) async fn retry(
@@ -101,11 +101,11 @@ impl Environments {
         retried
     }
 
-    /// The environment of a job, if it is there.
+    /// The environment of a job, if it is stored.
     pub(crate) async fn read(&self, job: &str) -> io::Result<Option<Variables>> {
         let path = self.directory.join(job);
         blocking(move || match fs::read(&path) {
-            // What a machine that lost its power has left of it is nothing.
+            // After a power loss, the file may be empty.
             Ok(bytes) if bytes.is_empty() => Ok(None),
             Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(io::Error::from),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -114,7 +114,8 @@ impl Environments {
         .await
     }
 
-    /// Takes over what an earlier daemon left: environments of jobs that have ended or were never taken are removed.
+    /// Takes over the files of an earlier daemon: removes the environments of jobs that have ended or were never
+    /// submitted.
     pub(crate) async fn take_over(&self, jobs: &Jobs) -> Result<(), LogError> {
         let directory = Arc::clone(&self.directory);
         let names = blocking(move || {
@@ -136,7 +137,7 @@ impl Environments {
             match jobs.get(id).await {
                 Ok(Some(job)) if !job.record.state.is_terminal() => self.forget_with(jobs, id),
                 Ok(_) => self.forget(id).await,
-                // A job that cannot be read keeps nobody from starting. Its environment waits with it.
+                // An unreadable job must not prevent the start. Its environment stays with it.
                 Err(error) => tracing::warn!(%error, job = %id, "the environment of a job was left alone"),
             }
         }
@@ -152,10 +153,11 @@ impl Environments {
             let mut options = fs::OpenOptions::new();
             options.write(true).create_new(true).mode(0o600);
             let written = options.open(&new).and_then(|mut file| file.write_all(&bytes));
-            // Two requests for the same job have the same environment, and one of them may have begun the job.
+            // Two requests for the same job have the same environment, and one of them may have started the
+            // job.
             let kept = written.and_then(|()| fs::rename(&new, path));
             if kept.is_err() {
-                // The first error is the one to be told. The next start removes what is left.
+                // Report the first error. The next start removes what is left.
                 drop(fs::remove_file(&new));
             }
             kept
@@ -163,11 +165,11 @@ impl Environments {
         kept.await.map_err(not_written)
     }
 
-    /// Removes the environment of a job when that has ended.
+    /// Removes the environment of a job when the job has ended.
     fn forget_with(&self, jobs: &Jobs, job: JobId) {
         let (this, jobs) = (self.clone(), jobs.clone());
         self.tasks.spawn("job-environment", async move {
-            // If this daemon ends first, the next one sees to it.
+            // If this daemon ends first, the next one removes it.
             if jobs.wait(job, &Deadline::never(), &this.closing).await.is_ok() {
                 this.forget(job).await;
             }
@@ -192,7 +194,7 @@ async fn blocking<R: Send + 'static>(work: impl FnOnce() -> io::Result<R> + Send
         .map_err(io::Error::other)?
 }
 
-/// The file lies beside the log, and what is wrong with the one is wrong with the other.
+/// The file is next to the log, so an error with one is an error with the other.
 fn not_written(error: io::Error) -> LogError {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => LogError::DiskFull,

@@ -1,7 +1,7 @@
-//! The input of commands on its way from their clients.
+//! Passes the input of commands on from their clients.
 //!
-//! A client and the command that it feeds meet by the id of the job, whoever comes first. Between them is a short queue, so
-//! a client can send no faster than the command reads.
+//! A client and its command find each other by the id of the job, whichever comes first. Between them is a short queue,
+//! so a client can't send faster than the command reads.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,30 +10,29 @@ use bytes::Bytes;
 use protocol::JobId;
 use tokio::sync::{mpsc, watch};
 
-/// How many pieces wait for a command. Whoever sends more waits.
+/// How many pieces may wait for a command. A client that sends more waits.
 const QUEUED_PIECES: usize = 2;
 
-/// Where clients and commands meet. Clones are the same place.
+/// Connects clients with commands. Clones share the table.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Inputs {
-    /// Guards who waits; held only to look.
+    /// Guards the waiting sides; held only for a lookup.
     waiting: Arc<Mutex<HashMap<JobId, Waiting>>>,
 }
 
-/// Who waits for the other one, with the end that is the other one's.
+/// The side that came first, with the end that it holds for the other side.
 #[derive(Debug)]
 enum Waiting {
     Client(CommandEnd),
     Command(ClientEnd),
 }
 
-/// What a client sends.
 #[derive(Debug)]
 pub(crate) enum Input {
-    /// It is there.
+    /// The client has connected.
     Hello,
     Data(Bytes),
-    /// There is no more.
+    /// The end of the input.
     End,
 }
 
@@ -41,7 +40,7 @@ pub(crate) enum Input {
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Taken {
     pub(crate) bytes: u64,
-    /// Whether it will read no more.
+    /// Whether the command has stopped reading.
     pub(crate) is_over: bool,
 }
 
@@ -59,7 +58,7 @@ struct CommandEnd {
     taken: watch::Sender<Taken>,
 }
 
-/// The input as its client has it.
+/// The input, from the client's side.
 #[derive(Debug)]
 pub(crate) struct ClientInput {
     pub(crate) pieces: mpsc::Sender<Input>,
@@ -67,7 +66,7 @@ pub(crate) struct ClientInput {
     _seat: Seat,
 }
 
-/// The input as its command has it.
+/// The input, from the command's side.
 #[derive(Debug)]
 pub(crate) struct CommandInput {
     pub(crate) pieces: mpsc::Receiver<Input>,
@@ -75,7 +74,7 @@ pub(crate) struct CommandInput {
     _seat: Seat,
 }
 
-/// Leaves nobody waiting who has gone.
+/// Removes the entry of a side that goes away while it waits.
 #[derive(Debug)]
 struct Seat {
     inputs: Inputs,
@@ -89,7 +88,7 @@ impl Drop for Seat {
 }
 
 impl Inputs {
-    /// The client of a job is there; `None` if it has one already.
+    /// Registers the client of a job; `None` if the job already has one.
     pub(crate) fn client(&self, job: JobId) -> Option<ClientInput> {
         let mut waiting = self.waiting();
         let end = match waiting.remove(&job) {
@@ -111,7 +110,7 @@ impl Inputs {
         })
     }
 
-    /// The command of a job is about to run. It has one attempt.
+    /// Registers the command of a job, just before it runs. It has one attempt.
     pub(crate) fn command(&self, job: JobId) -> CommandInput {
         let mut waiting = self.waiting();
         let end = match waiting.remove(&job) {
@@ -172,7 +171,7 @@ mod tests {
             drop((client, command));
             assert!(inputs.waiting().is_empty());
         }
-        // A second client has nobody to speak to, and one that leaves is not met.
+        // A second client is refused, and a client that leaves is forgotten.
         let first = inputs.client(job).unwrap();
         assert!(inputs.client(job).is_none());
         drop(first);

@@ -1,11 +1,12 @@
 //! Jobs, as this daemon runs and shows them.
 //!
-//! - `start` puts the service together.
-//! - `acts` carries out what is asked for: one function for each act, for HTTP, MCP and the page.
-//! - `command` is the handler that runs commands. `environments` keeps what their callers gave them, out of the log.
-//! - `inputs` is where commands meet the clients that feed them.
-//! - `workers` is how many run at once, as somebody has chosen it.
-//! - `wire` makes jobs into what goes over the wire, for the interface and for the page alike.
+//! - `start` sets up the service.
+//! - `acts` has the operations: one function for each, shared by HTTP, MCP and the page.
+//! - `command` is the handler that runs commands. `environments` stores the environments of their callers, outside the
+//!   log.
+//! - `inputs` connects commands with the clients that feed them.
+//! - `workers` stores the user's choice of how many jobs run at once.
+//! - `wire` converts jobs for the wire, for the HTTP API and the page.
 
 pub(crate) mod acts;
 mod command;

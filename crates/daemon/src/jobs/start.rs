@@ -1,4 +1,4 @@
-//! How the service of jobs is put together for a daemon.
+//! Sets up the jobs service of a daemon.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -14,16 +14,15 @@ use super::{CommandHandler, Environments, Inputs, SandboxAccess};
 use crate::durable::Durable;
 use crate::plans::{CHECK, CheckHandler, FINISH, FinishHandler, JobsSlot, KillPoints, PlannedHandler, Watch};
 
-/// The handler that runs commands.
 pub(crate) const COMMAND: &str = "command";
 
-/// How many jobs run at once unless somebody chooses something else.
+/// How many jobs run at once by default.
 const MAX_WORKERS: usize = 4;
-/// How long a daemon may be silent before others take its jobs. A database that is restarted is back by then.
+/// How long a daemon may be silent before others take over its jobs. A restarted database is back by then.
 const LEASE: Duration = Duration::from_secs(15);
 
-/// Takes the jobs of this log over. Those that were running when their daemon died are interrupted. What an earlier
-/// daemon left running must have been killed before.
+/// Takes over the jobs of this log. Those that were running when their daemon died are marked as interrupted. Any
+/// processes that an earlier daemon left running must have been killed before.
 pub(crate) async fn start(
     durable: &Durable,
     (boot_id, chosen_workers): (BootId, Option<usize>),
@@ -36,7 +35,7 @@ pub(crate) async fn start(
     let command = CommandHandler::new(
         processes.clone(),
         durable.log.clone(),
-        // How this daemon is set up is nobody else's business, and some of it is secret.
+        // Commands don't need the settings of this daemon, and some of them are secret.
         (
             environment
                 .into_iter()

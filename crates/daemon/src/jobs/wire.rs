@@ -1,4 +1,4 @@
-//! Jobs in the words of the interface, for programs and for the page alike.
+//! Converts jobs for the wire, for the HTTP API and the page.
 
 mod moments;
 mod submission;
@@ -23,7 +23,7 @@ use crate::durable::machine_to_wire;
 use crate::plans::finished_of;
 use crate::times::{rfc3339_ms, written};
 
-/// A job with everything that is known of it now.
+/// A job with everything that is currently known about it.
 ///
 /// *Cancel safety*: it only reads.
 pub(crate) async fn view(jobs: &Jobs, machines: &Machines, job: &Job) -> Result<protocol::Job, LogError> {
@@ -31,7 +31,7 @@ pub(crate) async fn view(jobs: &Jobs, machines: &Machines, job: &Job) -> Result<
     shown.pop().ok_or(LogError::Closed)
 }
 
-/// A job that has ended, with what is known of its output.
+/// A job that has ended, with the state of its output.
 pub(crate) fn ended(jobs: &Jobs, machines: &Machines, job: &Job, output: &OutputSummary) -> protocol::Job {
     of_machine(machines, job, to_wire(job, output, None, jobs.now()))
 }
@@ -52,7 +52,7 @@ async fn several(jobs: &Jobs, machines: &Machines, found: &[Job]) -> Result<Vec<
         .collect())
 }
 
-/// The home that runs a job, has to, or did so last.
+/// The home that runs a job, must run it, or ran it last.
 fn home_of(job: &Job) -> Option<HomeId> {
     let state = &job.record.state;
     let home = match state {
@@ -65,7 +65,7 @@ fn home_of(job: &Job) -> Option<HomeId> {
     home?.parse().ok()
 }
 
-/// A page of jobs, newest first, and how many there are.
+/// A page of jobs, newest first, with the job counts.
 ///
 /// *Cancel safety*: it only reads.
 pub(crate) async fn list(
@@ -73,7 +73,7 @@ pub(crate) async fn list(
     machines: &Machines,
     query: ListQuery,
 ) -> Result<protocol::JobList, LogError> {
-    // One more than was asked for tells whether there are more.
+    // Fetch one more than requested to see whether there are more.
     let limit = query.limit.saturating_add(1);
     let mut found = jobs.list(ListQuery { limit, ..query }).await?;
     let page = query.limit as usize;
@@ -90,10 +90,10 @@ pub(crate) async fn list(
     })
 }
 
-/// A job, with what is known of its output, and of why it does not run yet.
+/// A job with the state of its output, and the reason why it isn't running yet.
 ///
-/// The log has a record in which each state has only what belongs to it. The wire has one flat list of members, with what
-/// is known beside the log.
+/// The log stores a record in which each state has only its own fields. The wire format is one flat list of fields, and
+/// includes what is known besides the log.
 pub(crate) fn to_wire(
     job: &Job,
     output: &OutputSummary,
@@ -176,7 +176,7 @@ pub(crate) fn to_wire(
     }
 }
 
-/// A moment of a job by itself. Together with the others [`moments_to_wire`] can say more of it.
+/// An event of a job on its own. With all events, [`moments_to_wire`] can say more about it.
 pub(crate) fn moment_to_wire(moment: &Moment) -> protocol::JobMoment {
     moments::told(moment, None)
 }
@@ -205,7 +205,7 @@ pub(crate) fn counts_to_wire(counts: &Counts) -> protocol::JobCounts {
     }
 }
 
-/// A stored lane has passed its checks; that of a request may have a limit of 0.
+/// A stored lane is valid; the lane of a request may have a limit of 0.
 fn lane_to_wire(lane: &Lane) -> protocol::JobLane {
     protocol::JobLane {
         name: lane.name.to_string(),
@@ -222,7 +222,7 @@ fn last_ending(state: &State) -> Option<&Ending> {
     }
 }
 
-/// What the handler of commands says of an attempt, for programs. Others may say something else, or nothing.
+/// The structured result of the command handler. Other handlers may have another one, or none.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Said {
@@ -242,7 +242,7 @@ impl Said {
     }
 }
 
-/// Why a job does not run yet, so that it can be said behind 'waits for'.
+/// Why a job isn't running yet, as a text that follows "waits for".
 pub(crate) fn waiting_text(waiting: &WaitingFor, lane: Option<&Lane>, now: UnixMs) -> String {
     match waiting {
         WaitingFor::Worker { running, limit } => {
@@ -262,7 +262,7 @@ pub(crate) fn waiting_text(waiting: &WaitingFor, lane: Option<&Lane>, now: UnixM
     }
 }
 
-/// A duration in words: `350 ms`, `2.1 s`, `3 min 20 s`, `2 h 5 min`.
+/// Formats a duration: `350 ms`, `2.1 s`, `3 min 20 s`, `2 h 5 min`.
 fn spoken(duration: Duration) -> String {
     let (ms, seconds) = (duration.as_millis(), duration.as_secs());
     match seconds {

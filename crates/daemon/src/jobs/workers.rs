@@ -1,4 +1,4 @@
-//! How many jobs run at once, as somebody has chosen it for this home. It is kept over restarts.
+//! The user's choice of how many jobs run at once in this home. It survives restarts.
 
 use std::sync::Arc;
 
@@ -8,14 +8,13 @@ use protocol::HomeId;
 use serde::{Deserialize, Serialize};
 
 const CHOSEN: &str = "chosen";
-/// How many jobs may run at once at most. More than this is a mistake of whoever asks for it.
+/// The largest number of concurrent jobs. Asking for more is a mistake.
 pub(crate) const MOST_WORKERS: usize = 256;
 
-/// How often a choice is written again because somebody else chose at the same moment. The last one counts, and there
-/// are never many.
+/// How often to retry a write if another one happens at the same time. The last one wins, and there are never many.
 const TRIES: usize = 16;
 
-/// The choice, in the log.
+/// The choice, as stored in the log.
 #[derive(Clone, Debug)]
 pub(crate) struct Workers {
     log: Log,
@@ -42,7 +41,7 @@ impl Workers {
         Self { log, home_id }
     }
 
-    /// What was chosen, if anything was and it can be read.
+    /// The stored choice, if there is one and it can be read.
     pub(crate) async fn chosen(&self) -> Result<Option<usize>, LogError> {
         match Entity::<Choice>::read(&self.log, self.home_id).await {
             Ok(choice) => Ok(choice.map(|choice| choice.record.max_workers)),
@@ -51,9 +50,9 @@ impl Workers {
         }
     }
 
-    /// Chooses, durably, and tells the service.
+    /// Stores a new choice durably, and tells the service.
     ///
-    /// *Cancel safety*: dropped half-way, the choice may count only from the next life on.
+    /// *Cancel safety*: if dropped, the choice may only take effect after the next restart.
     pub(crate) async fn choose(&self, jobs: &Jobs, max_workers: usize) -> Result<(), CommitError> {
         let choice = Choice { max_workers };
         let event = NewEvent::json(CHOSEN, &choice)?;

@@ -1,4 +1,4 @@
-//! Answers as they go over the wire.
+//! Converts answers for the wire.
 
 use lsp::{ActionEffect, Answered, QueryResult};
 use protocol::{
@@ -8,7 +8,7 @@ use protocol::{
 
 use super::problems::code_of;
 
-/// The answer to a verb. An outcome of another kind never comes to a question.
+/// Converts the answer to a verb. The kind of the outcome always matches the question.
 pub(super) fn answer(verb: CodeVerb, answered: Answered) -> CodeAnswer {
     match verb {
         CodeVerb::Diagnostics => CodeAnswer::Diagnostics(diagnostics(answered)),

@@ -1,5 +1,5 @@
-//! Language servers for whoever looks for context. Nobody waits for a server here: one that is not up, or has not read the
-//! workspace yet, is passed over, and is there for the next question.
+//! Language servers for finding context. This never waits for a server: one that isn't running, or hasn't read the
+//! workspace yet, is skipped and will be ready for the next question.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -19,11 +19,11 @@ use serde_json::json;
 
 use super::LanguageServers;
 
-/// How many kinds of files in focus are asked about. Each has its own server.
+/// How many kinds of files in focus to ask about. Each has its own server.
 const MOST_KINDS: usize = 4;
 /// How many running servers are asked if there is no focus.
 const MOST_SERVERS: usize = 8;
-/// How many locations one answer may have. A name with more is used everywhere.
+/// How many locations to accept in one answer. A name with more is used everywhere.
 const MOST_PLACES: usize = 200;
 /// How much of a message is shown.
 const MESSAGE_CHARACTERS: usize = 200;
@@ -76,7 +76,7 @@ impl context::LanguageServers for LanguageServers {
 }
 
 impl LanguageServers {
-    /// Asks the servers of a file. One that is not up is started, and not waited for.
+    /// Asks the servers of a file. One that isn't running is started in the background.
     async fn ask_about(
         &self,
         root: &Path,
@@ -102,7 +102,7 @@ impl LanguageServers {
         }
     }
 
-    /// Asks the servers that are up and have read the workspace. None is started.
+    /// Asks the servers that are running and have read the workspace. It doesn't start any.
     async fn symbols_of_running(
         &self,
         root: &Path,
@@ -144,7 +144,7 @@ impl Collected {
                 self.has_answer = true;
                 self.found.extend(places);
             }
-            // That something went wrong is worth more than that there was nobody.
+            // A failure is more useful to report than a missing server.
             Err(error) => match &self.failed {
                 Some(PortError::Failed(_)) => {}
                 _ => self.failed = Some(error),
@@ -152,7 +152,7 @@ impl Collected {
         }
     }
 
-    /// One answer is enough; the failures of other servers are ignored then.
+    /// One answer is enough; failures of other servers are ignored then.
     fn locations(mut self) -> Result<Vec<CodeLocation>, PortError> {
         match (self.has_answer, self.failed) {
             (true, _) => {
@@ -180,7 +180,7 @@ fn time_left(deadline: &Deadline) -> Result<Duration, PortError> {
     left.ok_or_else(|| PortError::Failed("the time was over".to_owned()))
 }
 
-/// A symbol of a workspace as the protocol has it.
+/// A workspace symbol in the format of the Language Server Protocol.
 #[derive(Deserialize)]
 struct WireSymbol {
     name: String,
@@ -209,11 +209,11 @@ fn locations_of_symbols(symbols: Vec<WireSymbol>, root: &Path) -> Vec<CodeLocati
 fn locations_of(answered: Answered, root: &Path) -> Vec<CodeLocation> {
     let workspace = answered.workspace;
     let place = |path: &str, range: Range, what: String| {
-        // What only the server knows has a URI. An absolute path replaces the workspace.
+        // Content that only the server has comes with a URI. Joining an absolute path replaces the workspace.
         let path = (!path.contains("://")).then(|| workspace.join(path))?;
         let path = below(root, &path)?;
         let (start, end) = (range.start, range.end);
-        // The end is not part of it: one at the beginning of a line is before that line.
+        // The end is exclusive: at the start of a line, it means the line before.
         let last = if end.column <= 1 {
             end.line.saturating_sub(1)
         } else {

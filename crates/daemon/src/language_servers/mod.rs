@@ -1,6 +1,6 @@
-//! Language servers as the rest of the daemon sees them: asked in the words of the API, answered in them.
+//! Language servers as the rest of the daemon sees them, with the types of the API.
 //!
-//! What servers do is in crate `lsp`; here its words become those of the wire, and its errors problems.
+//! The crate `lsp` runs the servers; this module converts its types for the wire, and its errors to problems.
 
 mod answers;
 mod for_context;
@@ -36,7 +36,7 @@ use problems::to_problem;
 
 /// The default timeout of a raw request.
 const RAW_TIME: Duration = Duration::from_secs(30);
-/// The name of the configuration in a repository.
+/// The file name of the configuration in a repository.
 const REPOSITORY_FILE: &str = ".lsp.json";
 
 /// The language servers of this daemon. Clones share them.
@@ -47,7 +47,7 @@ pub(crate) struct LanguageServers {
     clock: Arc<dyn Clock>,
 }
 
-/// A service without servers.
+/// Starts the service. No server is running yet.
 pub(crate) fn start(
     home: &Home,
     options: LanguageOptions,
@@ -91,7 +91,7 @@ pub(crate) async fn ask(app: &App, verb: CodeVerb, query: CodeQuery) -> Result<C
 }
 
 impl LanguageServers {
-    /// All that were used, sorted by root and name.
+    /// All servers that were used, sorted by root and name.
     pub(crate) fn list(&self) -> Vec<Server> {
         let all = self.languages.list(Detail::Memory);
         all.iter()
@@ -99,7 +99,7 @@ impl LanguageServers {
             .collect()
     }
 
-    /// The same without their memory use, which means a look at each of their processes.
+    /// The same without their memory use, which requires inspecting each of their processes.
     pub(crate) fn states(&self) -> Vec<Server> {
         let all = self.languages.list(Detail::Known);
         all.iter()
@@ -136,7 +136,7 @@ impl LanguageServers {
             .collect())
     }
 
-    /// Starts a server that was used before, if it is still as the caller saw it, and waits until it answers.
+    /// Starts a server that was used before, if its state is still what the caller saw, and waits until it responds.
     pub(crate) async fn start_again(
         &self,
         id: &str,
@@ -147,7 +147,7 @@ impl LanguageServers {
         changed_by_hand(started, &self.clock)
     }
 
-    /// Stops a server if it is still as the caller saw it, until it is started by hand.
+    /// Stops a server, if its state is still what the caller saw, until it is started by hand.
     pub(crate) async fn stop(
         &self,
         id: &str,
@@ -158,8 +158,8 @@ impl LanguageServers {
         changed_by_hand(stopped, &self.clock)
     }
 
-    /// Restarts a server if it is still as the caller saw it, and waits until it answers. Concurrent restarts are
-    /// one.
+    /// Restarts a server, if its state is still what the caller saw, and waits until it responds. Concurrent restarts
+    /// are merged.
     pub(crate) async fn restart(
         &self,
         id: &str,
@@ -277,7 +277,7 @@ impl LanguageServers {
         self.languages.changed_since(seen, scope).await
     }
 
-    /// Stops all servers, and starts none any more.
+    /// Stops all servers, and prevents new ones from starting.
     pub(crate) async fn close(&self, deadline: &Deadline, scope: &Scope) {
         let stopped = self.languages.close(deadline, scope).await;
         if !stopped.still_stopping.is_empty() {
@@ -308,9 +308,9 @@ fn note_to_wire(note: &lsp::ConfigNote) -> ConfigNote {
         Note::NoRoot { .. } => (PathBuf::new(), None),
     };
     let message = match note {
-        // Whoever shows it knows how to trust it in their own words.
+        // The caller knows how to trust it in its own interface.
         Note::Untrusted { .. } => "not used: it can name programs to run, and is not trusted".to_owned(),
-        // The file stands beside it.
+        // The file is shown next to it.
         Note::Broken(error) => {
             let text = error.to_string();
             let rest = text.strip_prefix(&*path.to_string_lossy()).unwrap_or(&text);
@@ -377,7 +377,7 @@ mod tests {
             ..protocol::Problem::new(ErrorCode::StaleGeneration, detail, request_id.to_string())
         };
         assert_eq!(found, expected);
-        // A client reads from the wire what there is now.
+        // A client reads the current state from the wire.
         let read: protocol::Problem =
             serde_json::from_value(serde_json::to_value(&expected).unwrap()).unwrap();
         assert_eq!(read, expected);

@@ -1,4 +1,4 @@
-//! Errors of language servers as problems, and the codes that each act on a server can fail with.
+//! Converts errors of language servers to problems, and declares the codes that each operation can fail with.
 
 use lsp::{AskError, LifecycleError, QueryError, RequestError, SentError};
 use protocol::ErrorCode;
@@ -37,7 +37,7 @@ pub(super) fn to_problem(error: AskError) -> Problem {
         AskError::NoServer { notes, .. } | AskError::NotInstalled { notes, .. } => notes.as_slice(),
         _ => &[],
     };
-    // Perhaps the server that is missed stands in a configuration that is not used.
+    // Perhaps the missing server is in a configuration that isn't used.
     let notes: String = notes.iter().map(|note| format!(" Note: {note}.")).collect();
     Problem::new(code, format!("{}{notes}", capitalised(&detail)))
 }

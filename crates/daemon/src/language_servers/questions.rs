@@ -1,4 +1,4 @@
-//! Questions in the words of the API, read.
+//! Parses questions of the API.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -14,7 +14,7 @@ use crate::http::Problem;
 /// Four spaces, as in most languages; servers that know better ignore it.
 const INDENTATION: Indentation = Indentation::Spaces(4);
 
-/// Reads a question, and refuses what its verb does not take.
+/// Parses a question, and rejects fields that its verb doesn't take.
 pub(super) fn read(verb: CodeVerb, query: CodeQuery) -> Result<Ask, Problem> {
     refuse_strangers(verb, &query)?;
     let path: Arc<Path> = Path::new(&query.path).into();

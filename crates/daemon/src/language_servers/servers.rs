@@ -1,4 +1,4 @@
-//! Servers as they go over the wire.
+//! Converts servers for the wire.
 
 use std::sync::Arc;
 
@@ -61,7 +61,7 @@ pub(super) fn to_wire(view: &ServerView, clock: &Arc<dyn Clock>) -> Server {
         restarts: status.restarts,
         last_error: status.last_error.as_ref().map(|failure| {
             match (failure.exit, &view.last_exit) {
-                // How it ended was not known yet when it was noticed.
+                // When the failure was noticed, the exit status wasn't known yet.
                 (None, Some(exit)) => format!("{failure} ({exit})"),
                 _ => failure.to_string(),
             }

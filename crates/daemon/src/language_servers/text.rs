@@ -1,4 +1,4 @@
-//! Answers of language servers as short lines.
+//! Formats answers of language servers as short lines.
 
 use protocol::{
     Call, CallsAnswer, CodeActionsAnswer, CodeAnswer, CodeVerb, CompletionsAnswer, DiagnosticSeverity,
@@ -6,9 +6,9 @@ use protocol::{
     SignatureAnswer, Symbol, SymbolsAnswer,
 };
 
-/// How many completions are told. A model that wants more types more.
+/// How many completions to list. A model that wants more types more.
 const COMPLETIONS: usize = 100;
-/// How much of a detail, such as a type, stands behind a name.
+/// How much of a detail, such as a type, to show after a name.
 const DETAIL_CHARACTERS: usize = 120;
 
 /// An answer as text for a model.
@@ -191,7 +191,7 @@ fn actions(answer: &CodeActionsAnswer) -> String {
     with_missing(or_none(text, "No code actions here."), &answer.not_answered)
 }
 
-/// What an action would do to a file, with the new texts.
+/// The edits of an action to a file, with the new text.
 fn edited(file: &FileEdit) -> String {
     match file {
         FileEdit::Edit { path, edits } => {

@@ -1,20 +1,21 @@
-//! The name under which a client's work stands in plans and jobs.
+//! The name that a client's work has in plans and jobs.
 //!
-//! It is what the client calls itself and, for one that stays, a short id: two of the same program are two actors. The id is
-//! made where the client's life is known: in `tidelock mcp`, so that it survives the daemon, or with a session over HTTP.
+//! It consists of the client's own name and, for a client that stays connected, a short id: two instances of the same
+//! program are two actors. The id is created where the client's lifetime is known: in `tidelock mcp`, so that it
+//! survives the daemon, or with a session over HTTP.
 
 use protocol::BootId;
 
-/// The longest name of a client. With the id it fits into what names an actor everywhere else.
+/// The longest client name. With the id, it fits the limit for actors everywhere else.
 const NAME_CHARACTERS: usize = 60;
-/// How long an id is that is made here.
+/// The length of an id that is created here.
 const ID_CHARACTERS: usize = 6;
-/// The longest id that somebody else may give.
+/// The longest id that a client may choose.
 const LONGEST_ID: usize = 32;
-/// Whoever has no name of its own.
+/// The actor of clients without a name.
 const NAMELESS: &str = "mcp";
 
-/// A name as it can stand in a header and in one line.
+/// A name that fits into a header and one line.
 pub(super) fn cleaned(name: &str) -> String {
     let plain = |character: char| match character {
         'A'..='Z' | 'a'..='z' | '0'..='9' | '-' | '_' | '.' => character,
@@ -28,24 +29,23 @@ pub(super) fn cleaned(name: &str) -> String {
     }
 }
 
-/// The actor of a client that stays.
+/// The actor of a client that stays connected.
 pub(super) fn of(name: &str, id: &ShortId) -> String {
     format!("{}#{}", cleaned(name), id.0)
 }
 
-/// What tells two clients of one name apart.
+/// Distinguishes clients with the same name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ShortId(String);
 
 impl ShortId {
-    /// One that nobody has.
     pub(super) fn generate() -> Self {
-        // The end of an id of ours is random.
+        // The end of our ids is random.
         let id = BootId::generate().to_string().to_ascii_lowercase();
         Self(id[id.len() - ID_CHARACTERS..].to_owned())
     }
 
-    /// One that was made elsewhere, if it can be one.
+    /// Accepts an id that was created elsewhere, if it is valid.
     pub(super) fn read(text: &str) -> Option<Self> {
         let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
         let fits = (1..=LONGEST_ID).contains(&text.len()) && text.bytes().all(is_plain);

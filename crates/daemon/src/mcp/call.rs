@@ -1,4 +1,4 @@
-//! One call of a tool: who calls, and what the tool can reach.
+//! One tool call: its caller, and what the tool can reach.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,25 +13,24 @@ use super::error::ToolError;
 use crate::app::App;
 use crate::http::caller::Caller;
 
-/// A call that is being answered.
 pub(super) struct Call<'a> {
     pub(super) app: &'a Arc<App>,
     pub(super) client: Arc<Client>,
     pub(super) context: &'a RequestContext<RoleServer>,
-    /// What the client has found out for us since we asked, if we did.
+    /// The client's answers to our question, if we asked one.
     pub(super) answers: Option<InputResponses>,
-    /// What we gave it to remember meanwhile.
+    /// The state that we gave it along with the question.
     pub(super) state: Option<String>,
 }
 
-/// What a tool answers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Reply {
     /// For the model.
     pub(super) text: String,
-    /// The same for programs, where that helps. It has everything that matters, since some clients show nothing else.
+    /// The same for programs, where that helps. It includes everything that matters, because some clients show nothing
+    /// else.
     pub(super) value: Option<Value>,
-    /// Whether what was asked for has failed, although the tool itself has not.
+    /// Whether the requested operation failed, although the tool itself didn't.
     pub(super) failed: bool,
 }
 
@@ -55,12 +54,12 @@ impl Reply {
 }
 
 impl Call<'_> {
-    /// Who does what the tool does.
+    /// The caller on whose behalf the tool acts.
     pub(super) fn caller(&self) -> Caller {
         Caller::named(self.client.actor.clone())
     }
 
-    /// The directory that a call is about: the one that it names, or that its client works in.
+    /// The directory of a call: the one that it names, or the client's working directory.
     pub(super) async fn directory(&self, named: Option<&str>) -> Result<PathBuf, ToolError> {
         match (named.map(Path::new), &self.client.about.directory) {
             (Some(named), _) if named.is_absolute() => Ok(named.to_owned()),
@@ -71,7 +70,7 @@ impl Call<'_> {
         }
     }
 
-    /// Returns when the client does not wait for the answer any more.
+    /// Returns when the client no longer waits for the answer.
     pub(super) async fn interrupted(&self) {
         let gone = self.client.gone.scope();
         tokio::select! {
@@ -80,7 +79,7 @@ impl Call<'_> {
         }
     }
 
-    /// Tells a client that wants to know how far it is.
+    /// Sends progress to a client that asked for it.
     pub(super) async fn progress(&self, done: f64, message: String) {
         let Some(token) = self.context.meta.get_progress_token() else {
             return;
@@ -91,12 +90,12 @@ impl Call<'_> {
         }
     }
 
-    /// Whether the client wants to know how far it is.
+    /// Whether the client asked for progress.
     pub(super) fn wants_progress(&self) -> bool {
         self.context.meta.get_progress_token().is_some()
     }
 
-    /// The first root of a client that has roots.
+    /// The client's first root, if it has any.
     async fn root(&self) -> Option<PathBuf> {
         if let Some(known) = self.client.root() {
             return known;

@@ -1,8 +1,8 @@
-//! Who is connected.
+//! The connected clients.
 //!
-//! A client that stays has a [`Connection`](super::connection::Connection), and is forgotten when that is dropped. One that
-//! sends single requests over HTTP has none: it is remembered by its actor, up to a number, so that its plan need not be looked
-//! for each time.
+//! A client that stays connected has a [`Connection`](super::connection::Connection), and is forgotten when that is
+//! dropped. A client that sends single requests over HTTP has none: a limited number of them are remembered by actor,
+//! so that their plan need not be looked up each time.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,17 +17,18 @@ use super::headers::Grant;
 use super::working_plan::WorkingPlan;
 use crate::times::rfc3339;
 
-/// How many clients can stay at once: some for every agent that one machine can bear. Further ones are refused.
+/// How many clients can stay connected at once: several for every agent that one machine can handle. Further ones are
+/// refused.
 pub(super) const CLIENTS: usize = 256;
-/// How many clients without a session are remembered. The one that has not been heard of for longest makes room; it only
-/// has to be looked up again.
+/// How many clients without a session are remembered. The least recently seen one makes room; it only has to be looked
+/// up again.
 const PASSING: usize = 64;
-/// How many calls of one client run at once. An agent has a handful; one more is refused, and told to wait.
+/// How many calls of one client run at once. An agent has a handful; further calls are refused with the advice to wait.
 pub(super) const CALLS_AT_ONCE: usize = 16;
 
 #[derive(Debug, Default)]
 pub(crate) struct Clients {
-    /// Guards the list; held to look or to change an entry.
+    /// Guards the list; held only to read or change an entry.
     list: Mutex<ClientEntries>,
 }
 
@@ -36,20 +37,19 @@ struct ClientEntries {
     /// The number of the last entry or visit.
     last: u64,
     connected: BTreeMap<u64, Arc<Client>>,
-    /// Those without a session, with the number of their last visit.
+    /// Clients without a session, with the number of their last visit.
     passing: BTreeMap<String, (u64, Arc<Client>)>,
 }
 
-/// A client.
 #[derive(Debug)]
 pub(super) struct Client {
     pub(super) actor: String,
     pub(super) about: About,
     pub(super) since: SystemTime,
-    /// Cancelled when it can hear no answer any more.
+    /// Cancelled when it can no longer receive answers.
     pub(super) gone: CancellationToken,
     gate: Arc<Semaphore>,
-    /// Guards what it is doing; held to look or to note.
+    /// Guards its current work; held only to read or update it.
     work: Mutex<Work>,
 }
 
@@ -61,29 +61,28 @@ pub(super) struct About {
     pub(super) protocol: String,
     pub(super) transport: ClientTransport,
     pub(super) directory: Option<PathBuf>,
-    /// Variables that say where programs are for it.
+    /// Variables that say where the client's programs are.
     pub(super) environment: BTreeMap<String, String>,
     pub(super) grant: Grant,
 }
 
-/// What a client is doing.
 #[derive(Debug, Default)]
 struct Work {
     calls: u64,
     plan: KnownPlan,
-    /// The directory that it named as its first root, once it was asked.
+    /// The directory of its first root: `None` until it was asked.
     root: Option<Option<PathBuf>>,
 }
 
-/// What is known of the plan that a client works in.
+/// What is known about the plan that a client works in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum KnownPlan {
-    /// It has not been looked for.
+    /// It hasn't been looked up.
     #[default]
     Nothing,
-    /// There was none.
+    /// It was looked up, and the client has none.
     NoPlan,
-    /// This one.
+    /// The client works in this plan.
     Open(WorkingPlan),
 }
 
@@ -93,7 +92,7 @@ pub(super) enum KnownPlan {
 pub(super) struct TooManyClients;
 
 impl Clients {
-    /// Takes a client in, until the number that is returned is given up.
+    /// Adds a client. Pass the returned number to `leave` to remove it.
     pub(super) fn join(&self, client: Arc<Client>) -> Result<u64, TooManyClients> {
         let mut entries = self.entries();
         if entries.connected.len() >= CLIENTS {
@@ -105,12 +104,11 @@ impl Clients {
         Ok(number)
     }
 
-    /// Forgets a client.
     pub(super) fn leave(&self, number: u64) {
         drop(self.entries().connected.remove(&number));
     }
 
-    /// The client without a session that has this name.
+    /// The client without a session that has this actor.
     pub(super) fn passing(&self, actor: &str, about: &About) -> Arc<Client> {
         let mut entries = self.entries();
         entries.last += 1;
@@ -134,12 +132,12 @@ impl Clients {
         client
     }
 
-    /// How many stay.
+    /// How many clients stay connected.
     pub(crate) fn connected(&self) -> usize {
         self.entries().connected.len()
     }
 
-    /// All of them for the wire, the newest first.
+    /// All clients for the wire, newest first.
     pub(crate) fn list(&self) -> Vec<protocol::Client> {
         let entries = self.entries();
         let mut all: Vec<(u64, &Arc<Client>)> = entries
@@ -169,13 +167,13 @@ impl Client {
         }
     }
 
-    /// With a token of somebody who notices when it has gone.
+    /// Sets the token that is cancelled when the client disconnects.
     pub(super) fn until(mut self, gone: CancellationToken) -> Self {
         self.gone = gone;
         self
     }
 
-    /// A place for one call, if there is one.
+    /// Takes a permit for one call, if there is one.
     pub(super) fn begin_call(&self) -> Option<OwnedSemaphorePermit> {
         let permit = Arc::clone(&self.gate).try_acquire_owned().ok()?;
         self.work().calls += 1;
@@ -190,7 +188,7 @@ impl Client {
         self.work().plan = plan;
     }
 
-    /// Forgets the plan if it is this one. Another one may have been opened meanwhile.
+    /// Forgets the plan if it is this one. The client may have opened another one in the meantime.
     pub(super) fn forget_plan(&self, id: PlanId) {
         let mut work = self.work();
         if matches!(&work.plan, KnownPlan::Open(plan) if plan.id == id) {
@@ -198,7 +196,7 @@ impl Client {
         }
     }
 
-    /// The directory that it named as its root: nothing if it was not asked, and then perhaps none.
+    /// The directory of its first root: `None` if it wasn't asked, `Some(None)` if it has none.
     pub(super) fn root(&self) -> Option<Option<PathBuf>> {
         self.work().root.clone()
     }
@@ -207,7 +205,7 @@ impl Client {
         self.work().root = Some(root);
     }
 
-    /// Asks for the root again, since it has changed.
+    /// Forgets the root, which has changed, so that it is asked for again.
     pub(super) fn forget_root(&self) {
         self.work().root = None;
     }
@@ -283,12 +281,12 @@ mod tests {
             clients.passing(&format!("b{number}"), &about("b"));
         }
         assert_eq!(clients.passing("a", &about("a")).known_plan(), KnownPlan::NoPlan);
-        // Now `b0` is the one that was not heard of for longest.
+        // Now `b0` is the least recently seen client.
         clients.passing("c", &about("c"));
         let actors: Vec<String> = clients.list().into_iter().map(|client| client.actor).collect();
         assert_eq!(actors.len(), PASSING);
         assert!(actors.contains(&"a".to_owned()) && !actors.contains(&"b0".to_owned()));
-        // Another program that uses the same name is another client.
+        // Another program with the same name is another client.
         assert_eq!(clients.passing("a", &about("z")).known_plan(), KnownPlan::Nothing);
     }
 

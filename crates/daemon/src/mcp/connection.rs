@@ -1,4 +1,4 @@
-//! A client's entry among those that are connected, for as long as it is.
+//! A client's entry in the list of connected clients, for as long as it is connected.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::app::App;
 use crate::http::Problem;
 use crate::plans::acts;
 
-/// The entry. When it is dropped, the client is forgotten, and the changesets that it has open are closed.
+/// The entry. Dropping it forgets the client, and closes the client's open changesets.
 pub(super) struct Connection {
     pub(super) client: Arc<Client>,
     number: u64,
@@ -40,14 +40,14 @@ impl Drop for Connection {
             if let KnownPlan::Open(plan) = client.known_plan()
                 && let Err(problem) = close_changesets(&app, &client.actor, plan.id).await
             {
-                // It takes no more from anybody else anyway.
+                // It doesn't accept changes from others anyway.
                 tracing::debug!(
                     actor = client.actor,
                     ?problem,
                     "a changeset of a client that has left stays open"
                 );
             }
-            // Only now, so that whoever sees that it has left sees that nothing of it is left.
+            // Last, so that once the client is no longer listed, everything is cleaned up.
             app.mcp.clients.leave(number);
         });
     }
@@ -56,7 +56,7 @@ impl Drop for Connection {
 async fn close_changesets(app: &App, actor: &str, plan: PlanId) -> Result<(), Problem> {
     let changesets = acts::changesets(app, plan).await?.changesets;
     let is_open = |changeset: &&protocol::Changeset| {
-        // That of a command is closed when the command ends.
+        // A command's changeset is closed when the command ends.
         changeset.actor == actor && changeset.state == ChangesetState::Open && changeset.job.is_none()
     };
     for changeset in changesets.iter().filter(is_open) {

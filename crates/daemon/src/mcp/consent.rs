@@ -1,7 +1,8 @@
-//! The user is asked before something reaches their files.
+//! Asks the user before something changes their files.
 //!
-//! A client that can ask does, with a form: in the protocol before 2026-07-28 by a request of ours, since then by an answer
-//! that says what is missing. What was shown to the user is named by its fingerprint, so that nothing else is applied.
+//! If the client can ask, it shows a form: before protocol version 2026-07-28 in response to a request of ours, since
+//! then in response to a result that says what is missing. A fingerprint identifies what the user was shown, so that
+//! nothing else is applied.
 
 use std::time::Duration;
 
@@ -19,21 +20,21 @@ use crate::configuration::ApplyWord;
 
 /// How long a user may take to answer. They may be at lunch; the plan waits anyway.
 const PATIENCE: Duration = Duration::from_secs(10 * 60);
-/// The name of the question, and of the one field of its form.
+/// The name of the question, and of the only field in its form.
 const QUESTION: &str = "confirm";
 
-/// Whether the user lets a client do something.
+/// Whether the user allows a client to do something.
 #[derive(Clone, Debug)]
 pub(super) enum Consent {
     Given,
     Declined,
     /// The client can't ask its user.
     CannotAsk,
-    /// The client has to ask its user this, and to call again.
+    /// The client has to ask its user this, then call again.
     AskFirst(Box<InputRequiredResult>),
 }
 
-/// Asks the user for consent if it is needed. `seen` names what it is about, and stays with the question.
+/// Asks the user for consent if needed. `seen` identifies what it is about, and stays with the question.
 pub(super) async fn consent(call: &Call<'_>, question: &str, seen: &str) -> Result<Consent, ToolError> {
     match (call.app.mcp.section.apply(), call.client.about.grant) {
         (ApplyWord::Never, _) => {
@@ -66,7 +67,7 @@ pub(super) async fn consent(call: &Call<'_>, question: &str, seen: &str) -> Resu
 fn can_ask(call: &Call<'_>) -> bool {
     let capabilities = call.context.client_capabilities();
     let elicitation = capabilities.and_then(|capabilities| capabilities.elicitation);
-    // Forms were the only kind for a long time, so that one that names no kind means them.
+    // Forms were the only kind for a long time, so a client that names no kind supports them.
     elicitation.is_some_and(|elicitation| elicitation.form.is_some() || elicitation.url.is_none())
 }
 
@@ -94,7 +95,7 @@ fn form(question: &str) -> Option<ElicitRequestParams> {
     })
 }
 
-/// Asks by a request of ours, and waits for the answer.
+/// Asks with a request of ours, and waits for the answer.
 async fn now(call: &Call<'_>, form: ElicitRequestParams) -> Result<Consent, ToolError> {
     let request = ServerRequest::ElicitRequest(ElicitRequest::new(form));
     let answer = tokio::select! {
@@ -118,11 +119,11 @@ async fn now(call: &Call<'_>, form: ElicitRequestParams) -> Result<Consent, Tool
     }
 }
 
-/// Asks by an answer that says what is missing, unless the client has come back with it.
+/// Asks with a result that says what is missing, unless this call already brings the answer.
 fn later(call: &Call<'_>, form: ElicitRequestParams, seen: &str) -> Consent {
     let answer = call.answers.as_ref().and_then(|answers| answers.get(QUESTION));
     match answer {
-        // An answer counts for what was shown with the question. If that has changed, it is asked again.
+        // An answer counts only for what was shown with the question. If that has changed, ask again.
         Some(answer) if call.state.as_deref() == Some(seen) => match answer.get("action") {
             Some(action) if action == "accept" => answer_in(answer.get("content")),
             _ => Consent::Declined,

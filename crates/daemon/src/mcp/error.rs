@@ -1,16 +1,16 @@
-//! What goes wrong with a tool, in words for a model: what happened, and what to do next.
+//! Errors of tools, as texts for a model: what happened, and what to do next.
 
 use protocol::ErrorCode;
 
 use crate::http::Problem;
 
-/// Why a tool has no answer.
+/// Why a tool call failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ToolError {
-    /// The product refused it.
+    /// The operation was refused.
     #[error("{}", .0.detail())]
     Problem(Box<Problem>),
-    /// The arguments are not what the tool takes.
+    /// The arguments are invalid.
     #[error("{0}")]
     Arguments(String),
     #[error("you have no open plan")]
@@ -21,7 +21,7 @@ pub(super) enum ToolError {
     TooManyCalls,
     #[error("the call was cancelled")]
     Cancelled,
-    /// The owner of this machine does not want it.
+    /// The owner of this machine doesn't allow it.
     #[error("{0}")]
     NotAllowed(String),
 }
@@ -37,7 +37,7 @@ impl ToolError {
         Self::Arguments(format!("`{name}`: {why}"))
     }
 
-    /// What the shared tools say about arguments.
+    /// Converts an argument error of the shared tools.
     pub(super) fn of_arguments(error: sessions::tools::ToolError) -> Self {
         match error {
             sessions::tools::ToolError::Arguments { tool, wrong, takes } => {
@@ -48,7 +48,6 @@ impl ToolError {
         }
     }
 
-    /// Its stable name.
     pub(super) fn code(&self) -> &'static str {
         match self {
             Self::Problem(problem) => problem.code().as_str(),
@@ -61,7 +60,7 @@ impl ToolError {
         }
     }
 
-    /// All of it as a text.
+    /// The whole error as text.
     pub(super) fn text(&self) -> String {
         let what = match self {
             Self::Problem(problem) => problem.detail().to_owned(),
@@ -93,8 +92,9 @@ impl ToolError {
     }
 }
 
-/// What a model should do about a problem, where that differs from what a person would. The tools of sessions have such hints
-/// of their own (`sessions::tools::ToolError`): they know plans and no codes, and have tools by other names.
+/// What a model should do about a problem, if that differs from what a person would do. The tools of sessions have
+/// their own hints (`sessions::tools::ToolError`): they know plans but no error codes, and their tools have other
+/// names.
 fn advice(code: ErrorCode) -> Option<&'static str> {
     let text = match code {
         ErrorCode::PlanNotFound => "call plan_open, or leave `plan` out to use your own.",
@@ -139,7 +139,7 @@ fn advice(code: ErrorCode) -> Option<&'static str> {
     Some(text)
 }
 
-/// With a capital at the beginning and a full stop at the end.
+/// Capitalizes a text and ends it with a period.
 fn sentence(text: &str) -> String {
     let mut characters = text.trim().chars();
     let Some(first) = characters.next() else {

@@ -28,7 +28,7 @@ use crate::http::guard::body_too_large;
 use crate::http::problem::describe;
 use crate::http::{Problem, STUMBLED, catch_panic};
 
-/// What a model reads about the tools, once.
+/// The instructions for models, sent once.
 const INSTRUCTIONS: &str = "\
 Tidelock lets several agents work on one repository without getting in each other's way. Do not edit files of the \
 repository directly: call plan_open, work in the plan with plan_read, plan_write, plan_edit, plan_delete and plan_shell \
@@ -37,21 +37,19 @@ of the changes to the user's files or none. plan_undo reverts them. overlaps sho
 finds the code relevant to a question, lsp_* tools ask language servers. Long commands keep running as jobs: job_status, \
 job_logs, job_cancel.";
 
-/// How a client is connected.
 pub(super) enum Channel {
-    /// By a stream of lines, which began with these headers.
+    /// With a stream of lines, which began with these headers.
     Stream(ClientHeaders),
-    /// By HTTP. Each request has headers.
+    /// With HTTP. Each request has its own headers.
     Http,
 }
 
-/// Answers one client.
 pub(super) struct Handler {
     app: Arc<App>,
     channel: Channel,
-    /// Cancelled when the client can hear no answer any more.
+    /// Cancelled when the client can no longer receive answers.
     gone: CancellationToken,
-    /// Guards the entry of a client that stays; held to take it.
+    /// Guards the entry of a client that stays connected; held only to take it.
     connection: Mutex<Option<Connection>>,
 }
 
@@ -65,7 +63,7 @@ impl Handler {
         }
     }
 
-    /// The client that a request is from. One that stays joins with its first request.
+    /// The client that sent a request. One that stays connected is added with its first request.
     fn client(&self, context: &RequestContext<RoleServer>) -> Result<Arc<Client>, ErrorData> {
         if let Some(connection) = self.connection().as_ref() {
             return Ok(Arc::clone(&connection.client));
@@ -122,7 +120,7 @@ impl Handler {
         }
         let work = tool.run(call, given);
         match tool.is_read_only() {
-            // What changes something sees to its own end.
+            // A tool that changes something handles its own cancellation.
             false => work.await,
             true => tokio::select! {
                 biased;
@@ -132,8 +130,8 @@ impl Handler {
         }
     }
 
-    /// Runs a tool with what every request over HTTP has too: an id, a line in the log if it may change something, and a panic
-    /// that ends nothing else.
+    /// Runs a tool with what every HTTP request also has: an id, a log line if it may change something, and isolation
+    /// from panics.
     async fn run_logged(
         &self,
         tool: &tools::Entry,
@@ -155,7 +153,7 @@ impl Handler {
         let outcome = outcome(&answered);
         let elapsed_us = self.app.clock.now().saturating_duration_since(began).as_micros();
         match tool.is_read_only() {
-            // Agents ask thousands of questions, which would fill the log.
+            // Agents call these thousands of times, which would flood the log.
             true => tracing::debug!(%request_id, actor, tool = name, outcome, elapsed_us, "tool call"),
             false => tracing::info!(%request_id, actor, tool = name, outcome, elapsed_us, "tool call"),
         }
@@ -172,7 +170,8 @@ fn outcome(answered: &Result<Answer, ToolError>) -> &'static str {
     }
 }
 
-/// How much text arguments have. A line of a stream may be longer than the body of a request; what is in it may not.
+/// The total size of the text in arguments. A line of a stream may be longer than the body of a request, but its text
+/// may not.
 fn text_bytes(value: &Value) -> usize {
     match value {
         Value::String(text) => text.len(),
@@ -287,7 +286,7 @@ impl ServerHandler for Handler {
     }
 }
 
-/// A reply on the wire, within its bounds.
+/// Converts a reply for the wire, within the size limits.
 fn result_of(reply: Reply) -> CallToolResult {
     let rest = "ask for less, or read the resource with the full text";
     let content = vec![ContentBlock::text(cut(reply.text, ANSWER_LIMIT_BYTES, rest))];

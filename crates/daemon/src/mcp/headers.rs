@@ -1,4 +1,4 @@
-//! What a client says about itself in headers.
+//! Headers in which a client describes itself.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,15 +9,15 @@ use super::actor::ShortId;
 use crate::access::Transport;
 use crate::http::caller::actor;
 
-/// What tells the clients of one program apart; `tidelock mcp` makes one for its life.
+/// Distinguishes clients of the same program; each `tidelock mcp` process creates one.
 const CLIENT_ID: HeaderName = HeaderName::from_static("tidelock-client-id");
-/// The directory that a client works in, percent-encoded.
+/// The working directory of a client, percent-encoded.
 const DIRECTORY: HeaderName = HeaderName::from_static("tidelock-directory");
-/// Variables of the client that say where programs are, a JSON object, percent-encoded.
+/// Variables that say where the client's programs are: a JSON object, percent-encoded.
 const ENVIRONMENT: HeaderName = HeaderName::from_static("tidelock-environment");
-/// `allow` if whoever started the client has allowed it to apply plans.
+/// `allow` if the user who started the client has allowed it to apply plans.
 const APPLY: HeaderName = HeaderName::from_static("tidelock-apply");
-/// Who a client without a session is.
+/// The actor of a client without a session.
 const ACTOR: HeaderName = HeaderName::from_static("tidelock-actor");
 
 /// What a client says about itself.
@@ -30,13 +30,12 @@ pub(super) struct ClientHeaders {
     pub(super) grant: Grant,
 }
 
-/// Whether whoever started a client has allowed it to apply plans.
+/// Whether the user who started a client has allowed it to apply plans.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Grant {
     /// The configuration decides.
     #[default]
     AsConfigured,
-    /// They have.
     Allowed,
 }
 
@@ -64,7 +63,7 @@ impl ClientHeaders {
     }
 }
 
-/// A text from its percent-encoded form, if it is one.
+/// Decodes a percent-encoded text, if it is valid.
 pub(super) fn decoded(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();

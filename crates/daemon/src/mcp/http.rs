@@ -1,4 +1,4 @@
-//! The two ways in: streamable HTTP, and a stream of lines on the socket.
+//! The two transports: streamable HTTP, and a stream of lines on the socket.
 
 use std::io;
 use std::sync::Arc;
@@ -27,12 +27,11 @@ use crate::app::App;
 use crate::http::{EVENT_STREAM, Problem, read_body, take_place};
 use crate::server::{KeepsItsPlace, Switch};
 
-/// What a client of the stream asks to go on with.
+/// The protocol that a client of the stream asks to upgrade to.
 const PROTOCOL: &str = "tidelock-mcp";
 
 type Service = StreamableHttpService<Handler, LocalSessionManager>;
 
-/// The routes of the protocol.
 pub(crate) fn router(app: &Arc<App>) -> Router<Arc<App>> {
     let service = service(app);
     let streamable = move |State(app): State<Arc<App>>, request: Request| {
@@ -45,7 +44,7 @@ pub(crate) fn router(app: &Arc<App>) -> Router<Arc<App>> {
         .route("/v1/mcp/connect", get(connect))
 }
 
-/// The library's side of streamable HTTP. Who may ask, and from where, has been looked at before.
+/// The library's side of streamable HTTP. The caller and its origin have been checked before.
 fn service(app: &Arc<App>) -> Service {
     let sessions = Arc::new(LocalSessionManager::default());
     let token = LibraryToken::new();
@@ -71,7 +70,7 @@ fn service(app: &Arc<App>) -> Service {
     StreamableHttpService::new(handler, sessions, config)
 }
 
-/// One request over HTTP. Its body is read here, within our bounds of size and time.
+/// Answers one request over HTTP. Its body is read here, within our limits of size and time.
 async fn answer(app: &App, service: &Service, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let body = match read_body(app, body).await {
@@ -99,7 +98,7 @@ async fn answer(app: &App, service: &Service, request: Request) -> Response {
     }
 }
 
-/// A connection becomes a stream of lines.
+/// Turns a connection into a stream of lines.
 fn connect(app: &Arc<App>, request: &Request) -> Response {
     let asks = request
         .headers()
@@ -134,7 +133,7 @@ fn connect(app: &Arc<App>, request: &Request) -> Response {
     response
 }
 
-/// A body that has one of the places for streams, and gives it back at its end.
+/// A body that holds a permit for a stream, and returns it at its end.
 struct Held {
     body: Body,
     _place: OwnedSemaphorePermit,

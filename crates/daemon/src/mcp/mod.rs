@@ -1,16 +1,15 @@
-//! The Model Context Protocol: agents that people already use join in here.
+//! The Model Context Protocol: the entry point for agents that people already use.
 //!
-//! One [`Handler`] answers, over two transports: streamable HTTP at `/mcp`, and a stream of lines that `tidelock mcp` opens on
-//! the socket. A tool calls the same functions as the routes of HTTP (`plans::acts`, `jobs::acts`, …) with the client's actor
-//! as the caller: so nothing is decided here that is not decided for everybody, and whatever a client of this protocol can do,
-//! HTTP can. What tools take, how much they answer, and their hints are shared with the tools of sessions
-//! (`sessions::tools`).
+//! One [`Handler`] answers over two transports: streamable HTTP at `/mcp`, and a stream of lines that `tidelock mcp`
+//! opens on the socket. A tool calls the same functions as the HTTP routes (`plans::acts`, `jobs::acts`, …), with the
+//! client's actor as the caller. So the same rules apply as everywhere else, and HTTP can do whatever a client of this
+//! protocol can. The tools of sessions (`sessions::tools`) share the parameters, size limits and hints.
 //!
-//! What is owned here: who is connected (`Clients`), and which plan each of them works in. Both are conveniences: a plan
-//! is found again from the plans themselves, and a client that goes away leaves nothing that has to be cleaned up but its
-//! open changeset, which is closed.
+//! This module owns the list of connected clients (`Clients`), and which plan each of them works in. Both are
+//! conveniences: a plan can be found again from the plans themselves, and a client that disconnects leaves nothing to
+//! clean up but its open changeset, which is closed.
 //!
-//! **Boundary**: the protocol's library is known to this module and to nobody else.
+//! **Boundary**: only this module knows the protocol's library.
 
 mod actor;
 mod call;

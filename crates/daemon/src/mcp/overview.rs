@@ -1,4 +1,4 @@
-//! What is running, and what waits for a person, as a text for a model.
+//! What is running and what needs a person, as text for a model.
 
 use ::jobs::ListQuery;
 use ::plans::PlanQuery;
@@ -51,7 +51,7 @@ pub(super) async fn overview(app: &App, actor: &str) -> Result<String, Problem> 
     text.push_str("\n## Waiting for a person\n\n");
     let before = text.len();
     for need in needs::read(app).await.to_wire().needs.iter().take(LISTED) {
-        // What another agent asks for may have lines of its own, which would read as if they were ours.
+        // Text from another agent may contain newlines, and its lines would read as if they were ours.
         let line = format!("{} {}: {}", need.id, need.title, need.text).replace(char::is_control, " ");
         text.push_str(&format!("- {line}\n"));
     }

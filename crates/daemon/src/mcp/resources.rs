@@ -18,11 +18,11 @@ const OVERVIEW: &str = "tidelock://overview";
 const PATCH: &str = "text/x-diff";
 const PLAIN: &str = "text/plain";
 const MARKDOWN: &str = "text/markdown";
-/// How many plans and jobs are listed. Others are reached by their id.
+/// How many plans and jobs to list. Others are reached by their id.
 const LISTED: u32 = 20;
-/// The largest resource. It is meant to be whole; what is larger than this is read in another way.
+/// The largest resource. A resource is meant to be complete; larger ones must be read in another way.
 const RESOURCE_LIMIT_BYTES: usize = 4 * 1024 * 1024;
-/// Where the rest of a larger one is.
+/// Where to find the rest of a larger one.
 const REST: &str = "too large for a resource; use the command line to read all of it";
 
 /// The overview, and the newest plans and jobs.

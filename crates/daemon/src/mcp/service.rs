@@ -1,4 +1,4 @@
-//! What all clients share.
+//! The state that all clients share.
 
 use process::Tasks;
 
@@ -10,7 +10,7 @@ use crate::configuration::{ApplyWord, McpSection};
 pub(crate) struct Mcp {
     pub(crate) clients: Clients,
     pub(super) section: McpSection,
-    /// Work for clients that don't wait for it.
+    /// Runs work for clients that don't wait for it.
     pub(super) tasks: Tasks,
 }
 

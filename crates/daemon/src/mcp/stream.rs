@@ -15,10 +15,10 @@ use super::handler::Handler;
 use crate::server::Switched;
 
 /// The longest line that a client may send. A body over HTTP may have a quarter of this, and a text grows when it is
-/// written as JSON. What is longer is dropped; `tidelock mcp` answers it.
+/// encoded as JSON. Longer lines are dropped; `tidelock mcp` answers them.
 pub(super) const LINE_LIMIT_BYTES: usize = 4 * 1024 * 1024;
 
-/// Serves a client until one side has had enough.
+/// Serves a client until either side ends the stream.
 pub(super) async fn serve(handler: Handler, gone: CancellationToken, switched: Switched) {
     let Switched {
         reader,
@@ -45,7 +45,7 @@ pub(super) async fn serve(handler: Handler, gone: CancellationToken, switched: S
         _ = &mut ended => return,
         _ = stop.wait() => token.cancel(),
     }
-    // What is in flight is answered, within a bound of the library's.
+    // Calls in flight are answered, within a time limit of the library.
     tokio::select! {
         _ = ended => {}
         _ = cut.wait() => {}
@@ -59,8 +59,8 @@ type Lines = AsyncRwTransport<
 >;
 type Begun = Result<RunningService<RoleServer, Handler>, ServerInitializeError>;
 
-/// The first messages of a client. It is boxed by hand, since the compiler cannot see through the library's future that it
-/// may move to another thread.
+/// Handles the first messages of a client. It is boxed by hand because the compiler can't prove that the library's
+/// future is `Send`.
 fn begin(
     handler: Handler,
     transport: Lines,
@@ -69,7 +69,7 @@ fn begin(
     Box::pin(serve_server_with_ct(handler, transport, token))
 }
 
-/// A reader that notices its end, for those who wait for somebody who cannot be there any more.
+/// A reader that signals when it ends, for calls that wait for a client that has disconnected.
 struct NoticeEnd<R> {
     reader: R,
     gone: CancellationToken,

@@ -1,4 +1,4 @@
-//! Waiting for a job, up to a time. Whoever wants to wait longer calls again with its id.
+//! Waits for a job, up to a limit. To wait longer, the client calls again with the job's id.
 
 use std::time::Duration;
 
@@ -15,34 +15,33 @@ use crate::http::jobs::output::OutputForm;
 use crate::http::pieces::Source as _;
 use crate::jobs::acts;
 
-/// How long a tool waits by default: most commands are done by then, and no client has given up.
+/// How long a tool waits by default: most commands are done by then, and clients don't give up that early.
 const USUAL_WAIT_SECONDS: u64 = 20;
-/// How long it waits at most. Clients give up after a minute or two.
+/// The longest wait. Clients give up after a minute or two.
 pub(super) const LONGEST_WAIT_SECONDS: u64 = 110;
-/// How often a client that asks for progress gets some.
+/// How often a client that asks for progress gets an update.
 const TOLD_EVERY: Duration = Duration::from_secs(1);
-/// How long one look waits.
+/// How long a single wait for the job may take.
 const ONE_LOOK: Duration = Duration::from_secs(60);
-/// How much of a job's output stands in an answer. The rest of the room is for what is said about it.
+/// How much of a job's output to include in an answer. The rest is for the text around it.
 const OUTPUT_LIMIT_BYTES: usize = ANSWER_LIMIT_BYTES - 2 * 1024;
 
-/// How a wait ended.
 #[derive(Clone, Debug)]
 pub(super) enum Waited {
     Ended(Box<Job>),
-    /// The time is over.
+    /// The time is up.
     StillRunning(Box<Job>),
-    /// The client does not wait any more.
+    /// The client stopped waiting.
     Interrupted,
 }
 
-/// How long to wait, from what was asked for.
+/// The deadline for the requested time.
 pub(super) fn patience(call: &Call<'_>, seconds: Option<u64>) -> Deadline {
     let seconds = seconds.unwrap_or(USUAL_WAIT_SECONDS).min(LONGEST_WAIT_SECONDS);
     Deadline::after(&call.app.clock, Duration::from_secs(seconds))
 }
 
-/// Waits until a job has ended, the time is over, or nobody waits any more.
+/// Waits until a job has ended, the time is up, or the client stops waiting.
 pub(super) async fn wait_for(call: &Call<'_>, id: JobId, patience: &Deadline) -> Result<Waited, ToolError> {
     let began = call.app.clock.now();
     loop {
@@ -76,7 +75,7 @@ fn doing(job: &Job) -> String {
     }
 }
 
-/// What a job has written so far, within a limit.
+/// The output of a job so far, up to a limit.
 pub(super) async fn output_excerpt(app: &App, id: JobId, limit: usize) -> Result<Excerpt, Problem> {
     let form = OutputForm::Bytes(vec![JobChannel::Stdout, JobChannel::Stderr]);
     let mut output = acts::output(app, id, Sequence::START, form).await?;
@@ -88,7 +87,7 @@ pub(super) async fn output_excerpt(app: &App, id: JobId, limit: usize) -> Result
     Ok(excerpt)
 }
 
-/// The same for an answer.
+/// The same, sized for an answer.
 pub(super) async fn output_of(call: &Call<'_>, id: JobId) -> Result<String, ToolError> {
     let excerpt = output_excerpt(call.app, id, OUTPUT_LIMIT_BYTES).await?;
     let mut text = excerpt.text(&format!(
@@ -100,7 +99,7 @@ pub(super) async fn output_of(call: &Call<'_>, id: JobId) -> Result<String, Tool
     Ok(text)
 }
 
-/// How a job stands, in one line.
+/// The state of a job, in one line.
 pub(super) fn standing(job: &Job) -> String {
     let how = match (job.state, &job.exit) {
         (JobState::Queued, _) => match &job.waiting_for {

@@ -1,7 +1,7 @@
-//! The plan that a client works in: the newest one that it has opened and that is not over.
+//! The plan that a client works in: the newest plan that it opened and that isn't finished.
 //!
-//! What a client remembers of it is a short cut. The truth is in the plans, which know who opened them: so a client that
-//! comes back after the daemon was killed works on in the same plan.
+//! What is remembered for a client is only a shortcut. The source of truth is the plans, which know who opened them. So
+//! a client that comes back after the daemon was killed continues in the same plan.
 
 use std::path::PathBuf;
 
@@ -16,18 +16,16 @@ use crate::app::App;
 use crate::http::Problem;
 use crate::http::ids::{IdOf, id_of};
 
-/// How many plans are looked at in one step, and how many steps there are at most. Whoever has opened a plan before so many
-/// others were opened names it.
+/// How many plans to read in one step, and how many steps there are at most. A client with an older plan has to name
+/// it.
 const PLANS_A_STEP: u32 = 500;
 const STEPS: usize = 4;
 
-/// A plan to work in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct WorkingPlan {
     pub(super) id: PlanId,
-    /// The root of its workspace.
     pub(super) root: PathBuf,
-    /// Where a command in its sandbox finds that.
+    /// The path of that root for a command in its sandbox.
     pub(super) sandbox_root: PathBuf,
 }
 
@@ -40,7 +38,7 @@ impl WorkingPlan {
         }
     }
 
-    /// A path as a model writes it: from the root of the workspace, or absolute and below that root.
+    /// Resolves a path from a model: relative to the root of the workspace, or absolute and below that root.
     pub(super) fn path(&self, written: &str) -> Result<SandboxPath, ToolError> {
         let path = match written.starts_with('/') {
             true => SandboxPath::absolute(written, &[self.root.clone(), self.sandbox_root.clone()]),
@@ -50,7 +48,7 @@ impl WorkingPlan {
     }
 }
 
-/// The plan that a call is about: the one that it names, or else its client's own.
+/// The plan of a call: the one that it names, or else the client's own.
 pub(super) async fn plan_of(call: &Call<'_>, named: Option<&str>) -> Result<WorkingPlan, ToolError> {
     match named {
         Some(named) => {
@@ -77,7 +75,7 @@ pub(super) async fn own_plan(call: &Call<'_>) -> Result<Option<WorkingPlan>, Too
     Ok(found)
 }
 
-/// The newest plan that an actor has opened and that is in one of these states.
+/// The newest plan that an actor opened and that is in one of these states.
 pub(super) async fn newest_of(
     app: &App,
     actor: &str,
@@ -102,8 +100,8 @@ pub(super) async fn newest_of(
     Ok(None)
 }
 
-/// What came of an act in a plan. If it failed because the plan is over, the client's plan is forgotten, so that the next call
-/// looks again.
+/// Passes on the result of an operation in a plan. If it failed because the plan is finished, this forgets the client's
+/// plan, so that the next call looks it up again.
 pub(super) fn done_in<T>(
     call: &Call<'_>,
     plan: &WorkingPlan,
@@ -117,7 +115,7 @@ pub(super) fn done_in<T>(
     Ok(done?)
 }
 
-/// The id in an argument.
+/// Parses the id in an argument.
 pub(super) fn id<T: IdOf>(argument: &str, text: &str) -> Result<T, ToolError> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     match !text.is_empty() && text.bytes().all(is_plain) {

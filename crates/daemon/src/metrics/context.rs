@@ -1,4 +1,4 @@
-//! The numbers of context: questions are counted, indexes are looked at each time somebody asks.
+//! Metrics of context: counts questions, and reads the state of indexes for each scrape.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use prometheus_client::registry::{Registry, Unit};
 
 use super::Buckets;
 
-/// What was asked, and what became of it. Clones are the same numbers.
+/// The questions and their outcomes. Clones share the metrics.
 #[derive(Clone, Debug)]
 pub(crate) struct ContextMetrics {
     questions: Family<QuestionLabels, Counter>,
@@ -29,7 +29,7 @@ struct QuestionLabels {
     outcome: &'static str,
 }
 
-/// What a strategy is counted under. The names are those that are built in or configured.
+/// The labels of a strategy. Names are built in or configured.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct StrategyLabels {
     strategy: String,
@@ -66,7 +66,7 @@ impl ContextMetrics {
         );
     }
 
-    /// A question begins. Unless something else is said of it, it was cancelled.
+    /// Starts counting a question. Unless another outcome is recorded, it counts as cancelled.
     pub(crate) fn begins(&self, clock: &Arc<dyn Clock>) -> Counted {
         Counted {
             metrics: self.clone(),
@@ -83,7 +83,7 @@ impl ContextMetrics {
     }
 }
 
-/// A question that is counted when this goes away, also because whoever asked has gone.
+/// A question that is counted when this is dropped, including when the caller disconnects.
 #[derive(Debug)]
 pub(crate) struct Counted {
     metrics: ContextMetrics,
@@ -223,7 +223,7 @@ mod tests {
         });
         drop(answered);
         metrics.begins(&clock).is_refused();
-        // Whoever asked went away.
+        // The caller disconnected.
         drop(metrics.begins(&clock));
         let mut written = String::new();
         text::encode(&mut written, &registry).unwrap();
@@ -231,7 +231,7 @@ mod tests {
             .lines()
             .filter(|line| !line.starts_with('#') && !line.contains("_bucket"))
             .collect();
-        // The labels of a family have no order.
+        // The labels of a family are unordered.
         numbers.sort_unstable();
         assert_eq!(
             numbers,

@@ -1,4 +1,4 @@
-//! The numbers of jobs, looked at each time somebody asks.
+//! Metrics of jobs, read for each scrape.
 
 use std::fmt;
 
@@ -20,7 +20,7 @@ const GAUGES: [(&str, &str, Count); 3] = [
     ),
 ];
 
-/// What only goes up.
+/// The counters, which only go up.
 const COUNTERS: [(&str, &str, Count); 8] = [
     ("jobs_claimed", "Jobs that were claimed here", |counts| {
         counts.claimed

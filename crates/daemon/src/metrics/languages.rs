@@ -1,4 +1,4 @@
-//! The numbers of language servers, looked at each time somebody asks.
+//! Metrics of language servers, read for each scrape.
 
 use std::fmt;
 
@@ -42,7 +42,7 @@ const GAUGES: [(&str, &str, Count); 7] = [
     }),
 ];
 
-/// What only goes up.
+/// The counters, which only go up.
 const COUNTERS: [(&str, &str, Count); 10] = [
     ("lsp_requests", "Requests that were sent to the server", |view| {
         view.counters.requests_sent

@@ -1,4 +1,4 @@
-//! The numbers of clients of the Model Context Protocol.
+//! Metrics of Model Context Protocol clients.
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -10,7 +10,7 @@ pub(crate) struct McpMetrics {
     calls: Family<CallLabels, Counter>,
 }
 
-/// What a call is counted under. Tools are ours, and an outcome is `done`, `failed`, `asked` or the code of an error.
+/// The labels of a call. Tools are ours, and an outcome is `done`, `failed`, `asked` or an error code.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct CallLabels {
     tool: &'static str,

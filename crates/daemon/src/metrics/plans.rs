@@ -1,4 +1,4 @@
-//! The numbers of plans: what was attempted is counted, what there is is looked at each time somebody asks.
+//! Metrics of plans: counts attempts, and reads the current state for each scrape.
 
 use std::fmt;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use protocol::{OutcomeKind, PlanCounts};
 
 use super::Buckets;
 
-/// What was attempted with plans, and how long it took.
+/// The attempts with plans, and how long they took.
 #[derive(Clone, Debug)]
 pub(crate) struct PlanMetrics {
     attempts: Family<AttemptLabels, Counter>,
@@ -53,7 +53,7 @@ impl PlanMetrics {
         metrics
     }
 
-    /// Counts an attempt; `None` for one that was refused or failed. Dry runs do not count.
+    /// Counts an attempt; `None` if it was refused or failed. Dry runs don't count.
     pub(crate) fn attempted(&self, what: Attempt, kind: Option<OutcomeKind>, elapsed: Duration) {
         let outcome = match kind {
             Some(OutcomeKind::Done) => "done",

@@ -1,4 +1,4 @@
-//! The numbers of sessions: what turns do is counted, how many there are is looked at each time somebody asks.
+//! Metrics of sessions: counts what turns do, and reads the number of sessions for each scrape.
 
 use std::fmt;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use prometheus_client::registry::{Registry, Unit};
 use protocol::{PermissionAnswer, SessionCounts, ToolState, TurnState};
 use sessions::Observer;
 
-/// The tools that are counted by their names. Agents that bring their own can call them what they like; those are `other`.
+/// The tools that are counted by name. Agents can give their own tools any name, so those count as `other`.
 const TOOLS: [&str; 11] = [
     "read",
     "list",
@@ -175,7 +175,7 @@ mod tests {
         metrics.asked();
         metrics.answered(PermissionAnswer::AllowAlways);
         metrics.tool_ended("shell", ToolState::Failed);
-        // Whatever agents call theirs, they are one.
+        // Tools of agents count as one, whatever their names.
         metrics.tool_ended("Read `a`", ToolState::Done);
         metrics.tool_ended("Read `b`", ToolState::Done);
         metrics.turn_ended(TurnState::Done, Duration::from_secs(1));
@@ -186,7 +186,7 @@ mod tests {
             .lines()
             .filter(|line| !line.starts_with('#') && !line.contains("_bucket"))
             .collect();
-        // The labels of a family have no order.
+        // The labels of a family are unordered.
         numbers.sort_unstable();
         assert_eq!(
             numbers,

@@ -18,11 +18,11 @@ use crate::http::guard::{PAGE_COOKIE, keeps_cookies, login_of};
 use crate::needs::{self, Needs};
 use crate::page::parts::error::PageError;
 
-/// Somebody who is signed in. A handler that takes one answers nobody else.
+/// A signed-in visitor. A handler that takes one rejects everybody else.
 #[derive(Clone, Debug)]
 pub(super) struct Visitor {
     pub(super) login: SignedIn,
-    /// What waits for them. Every page shows how much that is.
+    /// What needs the visitor's attention. Every page shows the count.
     pub(super) needs: Arc<Needs>,
 }
 
@@ -51,7 +51,7 @@ pub(super) async fn open(
     link: Result<Query<Link>, QueryRejection>,
     headers: HeaderMap,
 ) -> Result<Response, Response> {
-    // A query that can't be read has no code.
+    // A query that can't be parsed has no code.
     let code = link.map(|Query(link)| link.code).unwrap_or_default();
     if !keeps_cookies(&app, &headers) {
         return Ok(elsewhere(&app, &code));
@@ -70,13 +70,13 @@ pub(super) async fn open(
             );
             Ok(([(SET_COOKIE, cookie)], Redirect::to("/")).into_response())
         }
-        // Somebody who is signed in may open the link again, for example by going back.
+        // A signed-in visitor may open the link again, for example by going back.
         None if login_of(&app, &headers).is_some() => Ok(Redirect::to("/").into_response()),
         None => Err(PageError::signed_out("This link was already used or has expired.").into_response()),
     }
 }
 
-/// Sends a browser with a valid link to the page's own host. Nobody else is told that host.
+/// Redirects a browser with a valid link to the page's own host. Other browsers don't learn that host.
 fn elsewhere(app: &App, code: &str) -> Response {
     if app.logins.knows_code(code, app.clock.now()) {
         let page = app.hosts.page_origin();

@@ -1,12 +1,12 @@
 //! The page for people: rendered on the server, readable without a script, changed by forms.
 //!
-//! A page reads through the same functions as the HTTP API and decides nothing itself. Most of it is a live part that can be
-//! fetched on its own: `web/app.js` swaps it. A form posts what its reader saw, calls one act, is answered with a redirect,
-//! and leaves a [`Notice`] for the page that follows.
+//! A page reads through the same functions as the HTTP API and decides nothing itself. Most of it is a live part that
+//! can be fetched on its own: `web/app.js` swaps it in. A form posts what its reader saw, calls one act, is answered
+//! with a redirect, and leaves a [`Notice`] for the page that follows.
 //!
-//! In reading order: [`parts`] is what pages are made of (shell, lists, forms, text), [`login`] is who may see them, and
-//! [`overview`] is the first of them. Then a folder for each subject: its list, one entry in detail, its state in words, and
-//! its forms.
+//! In reading order: [`parts`] has the building blocks of pages (shell, lists, forms, text), [`login`] decides who may
+//! see them, and [`overview`] is the first page. Then each subject has a folder: its list, one entry in detail, its
+//! state in words, and its forms.
 
 mod parts;
 
@@ -34,8 +34,8 @@ pub(crate) use plans::state::overlap_words;
 use crate::app::App;
 use parts::layout::{NavItem, live_page};
 
-/// The paths of the page. Who may load which is decided by their arguments: a handler that takes a
-/// [`login::Visitor`] answers nobody else.
+/// The routes of the page. Their arguments decide who may load them: a handler that takes a [`login::Visitor`] rejects
+/// everybody else.
 pub(crate) fn router() -> Router<Arc<App>> {
     Router::new()
         .merge(live_page("/", NavItem::Overview, overview::show::read))
@@ -93,7 +93,7 @@ pub(crate) fn router() -> Router<Arc<App>> {
         .route("/assets/{file}", get(parts::assets::show))
 }
 
-/// Things of each kind, for the tests of those who list them.
+/// Sample items of each kind, for the tests of lists.
 #[cfg(test)]
 pub(crate) mod examples {
     pub(crate) use super::jobs::state::tests::job;

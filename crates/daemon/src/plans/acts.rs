@@ -1,5 +1,5 @@
-//! What can be done with plans: one function for each act, which HTTP, MCP and the page call alike. Each takes what its
-//! caller asks for in the words of `protocol`, and answers in them.
+//! The operations on plans: one function for each, shared by HTTP, MCP and the page. They take and return the types of
+//! `protocol`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -28,12 +28,12 @@ use crate::http::caller::Caller;
 use crate::http::consent::may_apply;
 use crate::http::ids::id_of;
 
-/// How long turns and jobs may take to end that are cancelled because their plan is discarded.
+/// How long to wait for turns and jobs to end that are cancelled because their plan is discarded.
 const STOP_LIMIT: Duration = Duration::from_secs(20);
-/// For how long sandboxes of plans that are over are kept, unless the caller says so.
+/// How long sandboxes of finished plans are kept by default.
 const USUAL_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Opens a plan. A second request with the same idempotency key is the same plan.
+/// Opens a plan. A second request with the same idempotency key returns the same plan.
 pub(crate) async fn open(app: &App, caller: &Caller, request: OpenPlan) -> Result<Opened, Problem> {
     let new = wire::to_new_plan(request, &caller.actor)?;
     Ok(app.plans.open_plan(new).await?)
@@ -43,12 +43,12 @@ pub(crate) async fn show(app: &App, id: PlanId) -> Result<protocol::Plan, Proble
     shown(app, &app.plans.get(id).await?).await
 }
 
-/// A plan as an answer.
+/// The response for a plan.
 pub(crate) async fn shown(app: &App, plan: &Plan) -> Result<protocol::Plan, Problem> {
     Ok(wire::show(&app.plans, &app.durable.machines, plan).await?)
 }
 
-/// Plans, newest first; with a directory only those of the workspace that it is in.
+/// Plans, newest first; with a directory, only those of the workspace that contains it.
 pub(crate) async fn list(
     app: &App,
     mut query: PlanQuery,
@@ -70,7 +70,7 @@ pub(crate) async fn list(
     Ok(wire::list(&app.plans, &app.durable.machines, query).await?)
 }
 
-/// What is at a path of a plan's sandbox; an empty one is its root.
+/// The entry at a path of a plan's sandbox; an empty path is its root.
 pub(crate) async fn read_file(app: &App, id: PlanId, text: &str) -> Result<PlanFile, Problem> {
     let path: Option<RelPath> = match text {
         "" => None,
@@ -83,7 +83,7 @@ pub(crate) async fn read_file(app: &App, id: PlanId, text: &str) -> Result<PlanF
     Ok(wire::file_to_wire(text, found))
 }
 
-/// What a plan changes altogether, or what one changeset of it did.
+/// The changes of a whole plan, or of one of its changesets.
 pub(crate) async fn diff(
     app: &App,
     plan: PlanId,
@@ -101,7 +101,7 @@ pub(crate) async fn patch(
     Ok(diff::patch(&app.plans, plan, changeset).await?)
 }
 
-/// Writes to the sandbox of a plan, in order. If a write can't be done, those before it stay and are recorded.
+/// Writes to the sandbox of a plan, in order. If a write fails, those before it stay and are recorded.
 pub(crate) async fn change_files(
     app: &App,
     caller: &Caller,
@@ -156,9 +156,9 @@ pub(crate) async fn start_changeset(
     Ok(changeset_to_wire(&app.plans.start_changeset(id, new).await?))
 }
 
-/// Runs the checks of a plan as jobs, after adding some if the request names them.
+/// Runs the checks of a plan as jobs. If the request names further checks, adds them first.
 ///
-/// *Cancel safety*: dropped half-way, some may run. What runs is reported all the same.
+/// *Cancel safety*: if dropped, some checks may run. Their results are reported all the same.
 pub(crate) async fn check(
     app: &App,
     caller: &Caller,
@@ -177,7 +177,7 @@ pub(crate) async fn check(
     shown(app, &plan).await
 }
 
-/// Says that the work is done. The plan waits to be applied or discarded; whoever works in it opens it again.
+/// Marks the work as done. The plan waits to be applied or discarded; further work in it reopens it.
 pub(crate) async fn seal(
     app: &App,
     caller: &Caller,
@@ -190,7 +190,7 @@ pub(crate) async fn seal(
 
 /// Applies plans, all of them or none.
 ///
-/// *Cancel safety*: dropped half-way, it goes on and is not counted.
+/// *Cancel safety*: if dropped, it still runs to its end, but isn't counted.
 pub(crate) async fn apply(app: &App, caller: &Caller, request: ApplyPlans) -> Result<PlanOutcome, Problem> {
     let plans = wire::plans_of(&request.plans)?;
     if !request.dry_run {
@@ -209,9 +209,9 @@ pub(crate) async fn apply(app: &App, caller: &Caller, request: ApplyPlans) -> Re
     outcome_shown(app, &outcome).await
 }
 
-/// Undoes an applied plan, or one changeset of it.
+/// Undoes an applied plan, or one of its changesets.
 ///
-/// *Cancel safety*: dropped half-way, it goes on and is not counted.
+/// *Cancel safety*: if dropped, it still runs to its end, but isn't counted.
 pub(crate) async fn undo(
     app: &App,
     caller: &Caller,
@@ -236,7 +236,7 @@ pub(crate) async fn undo(
 
 /// Moves an open plan to the workspace's present state.
 ///
-/// *Cancel safety*: dropped half-way, it may or may not have been done, and is not counted.
+/// *Cancel safety*: if dropped, it may or may not have been done, and isn't counted.
 pub(crate) async fn refresh(
     app: &App,
     caller: &Caller,
@@ -252,10 +252,10 @@ async fn outcome_shown(app: &App, outcome: &LandingOutcome) -> Result<PlanOutcom
     Ok(wire::outcome_to_wire(&app.plans, &app.durable.machines, outcome).await?)
 }
 
-/// Gives a plan up. If its work is given up too, the turns and jobs that run in its sandbox are cancelled first, and what they
-/// changed is not recorded any more; then it may also be a plan of a machine that is gone.
+/// Discards a plan. If its work is discarded too, this first cancels the turns and jobs that run in its sandbox, and
+/// their changes are no longer recorded. In that case the plan may also belong to a machine that no longer exists.
 ///
-/// *Cancel safety*: dropped half-way, turns and jobs may have been cancelled.
+/// *Cancel safety*: if dropped, turns and jobs may have been cancelled.
 pub(crate) async fn discard(
     app: &App,
     caller: &Caller,
@@ -283,7 +283,8 @@ pub(crate) async fn discard(
     shown(app, &discarded).await
 }
 
-/// Cancels whatever works in the sandbox of a plan and waits for its end. What doesn't end is in the way, and the plan says so.
+/// Cancels all work in the sandbox of a plan and waits for it to end. If something doesn't end, discarding the plan
+/// reports it.
 async fn stop_everything(app: &App, plan: PlanId, by: &Actor) -> Result<CaptureHold, PlanError> {
     let called_off = app.plans.hold_captures(plan);
     let deadline = Deadline::after(&app.clock, STOP_LIMIT);
@@ -295,7 +296,7 @@ async fn stop_everything(app: &App, plan: PlanId, by: &Actor) -> Result<CaptureH
     Ok(called_off)
 }
 
-/// Cancels the turns that work in a plan and waits for their end, which is when their agent's processes are gone.
+/// Cancels the turns that work in a plan and waits until they have ended and their agents' processes are gone.
 async fn stop_turns(app: &App, plan: PlanId, by: &Actor, deadline: &Deadline) -> Result<(), SessionError> {
     let mut turns = Vec::new();
     for state in [
@@ -329,7 +330,7 @@ async fn stop_turns(app: &App, plan: PlanId, by: &Actor, deadline: &Deadline) ->
             .sessions
             .cancel_turn_because(*session, *turn, Arc::clone(by), because);
         match cancelled.await {
-            // It has ended by itself.
+            // It has ended on its own.
             Ok(_) | Err(SessionError::TurnNotActive { .. } | SessionError::NotFound(_)) => {}
             Err(error) => return Err(error),
         }
@@ -340,7 +341,7 @@ async fn stop_turns(app: &App, plan: PlanId, by: &Actor, deadline: &Deadline) ->
     Ok(())
 }
 
-/// Cancels the jobs that run in the sandbox of a plan and waits for their end.
+/// Cancels the jobs that run in the sandbox of a plan and waits for them to end.
 async fn stop_jobs(app: &App, plan: PlanId, by: &Actor, deadline: &Deadline) -> Result<(), PlanError> {
     let running = app.plans.get(plan).await?.record.running;
     let of_job = |running: &Running| running.job.as_deref().and_then(|job| job.parse().ok());
@@ -362,9 +363,9 @@ async fn stop_jobs(app: &App, plan: PlanId, by: &Actor, deadline: &Deadline) -> 
     Ok(())
 }
 
-/// Takes sandboxes away that nobody needs.
+/// Removes sandboxes that are no longer needed.
 ///
-/// *Cancel safety*: dropped half-way, some may be gone.
+/// *Cancel safety*: if dropped, some may be removed.
 pub(crate) async fn collect(app: &App, request: CollectPlans) -> Result<PlansCollected, Problem> {
     let older_than = request.older_than_ms.map_or(USUAL_AGE, Duration::from_millis);
     let run = wire::run_of(request.dry_run);
@@ -376,9 +377,9 @@ pub(crate) async fn collect(app: &App, request: CollectPlans) -> Result<PlansCol
     Ok(collected)
 }
 
-/// Forgets a plan that is over, for good.
+/// Forgets a finished plan permanently.
 ///
-/// *Cancel safety*: dropped half-way, it can be forgotten again.
+/// *Cancel safety*: if dropped, it can be repeated.
 pub(crate) async fn forget(
     app: &App,
     caller: &Caller,

@@ -1,8 +1,8 @@
 //! Checks: commands that must pass in a plan's sandbox before it can be applied. Each run is a job.
 //!
-//! The handler of the job reports how the check ended, before the job ends. A job that never comes to its handler, because
-//! it was cancelled in the queue or lost its worker, is reported by whoever watches it: the daemon that submitted it, or
-//! the next one. What is not known to have passed has failed.
+//! The handler of the job reports the result of the check before the job ends. A job may never reach its handler,
+//! because it was cancelled in the queue or lost its worker. The daemon that submitted the job watches it and reports
+//! that, or the next daemon does. A check that isn't known to have passed has failed.
 
 use std::num::NonZeroU16;
 use std::sync::Arc;
@@ -17,39 +17,38 @@ use serde_json::Value;
 use super::jobs_slot::Watch;
 use crate::jobs::CommandPayload;
 
-/// The handler that runs checks.
 pub(crate) const CHECK: &str = "check";
 
-/// Who reports the end of a check that did not come to its end by itself.
+/// The actor that reports the end of a check that didn't end on its own.
 const NOBODY: &str = "the daemon";
 
-/// How many plans are looked at in one go when a daemon starts.
+/// How many plans to read at a time when a daemon starts.
 const PAGE: u32 = 100;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CheckError {
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// The job of a check was not taken.
+    /// The job of a check couldn't be submitted.
     #[error(transparent)]
     Submit(#[from] SubmitError),
-    /// The command of a check cannot be written down.
+    /// The command of a check can't be serialized.
     #[error("the command cannot be written down: {0}")]
     Encode(#[from] serde_json::Error),
     #[error("the daemon is stopping")]
     Closing,
 }
 
-/// Which checks are run.
+/// Which checks to run.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Which {
     NotPassed,
     All,
 }
 
-/// Runs the checks of a plan, each as a job. One that runs already goes on.
+/// Runs the checks of a plan, each as a job. A check that is already running continues.
 ///
-/// *Cancel safety*: dropped half-way, some may run. What runs is reported all the same.
+/// *Cancel safety*: if dropped, some checks may run. Their results are reported all the same.
 pub(crate) async fn run_checks(
     watch: &Watch,
     plan: PlanId,
@@ -70,9 +69,9 @@ pub(crate) async fn run_checks(
     Ok(plan)
 }
 
-/// Sets checks right that are said to run, when a daemon starts.
+/// Corrects checks that are recorded as running, when a daemon starts.
 ///
-/// *Cancel safety*: dropped half-way, the rest is set right the next time.
+/// *Cancel safety*: if dropped, the rest is corrected the next time.
 pub(crate) async fn settle_all(watch: Watch) {
     if let Err(error) = settle(&watch).await {
         tracing::warn!(%error, "the checks of plans are set right when they are next looked at");
@@ -110,7 +109,7 @@ async fn settle(watch: &Watch) -> Result<(), PlanError> {
     }
 }
 
-/// Reports the ends of checks that are said to run and whose job is over.
+/// Reports the results of checks that are recorded as running but have a finished job.
 pub(super) async fn settle_plan(watch: &Watch, mut plan: Plan) -> Result<Plan, PlanError> {
     let Some(jobs) = watch.jobs() else {
         return Ok(plan);
@@ -130,7 +129,7 @@ pub(super) async fn settle_plan(watch: &Watch, mut plan: Plan) -> Result<Plan, P
     Ok(plan)
 }
 
-/// Watches a job, and reports the end of its check if its handler has not.
+/// Watches a job, and reports the result of its check if the handler hasn't.
 fn follow(watch: &Watch, plan: PlanId, check: String, job: JobId) {
     let own = watch.clone();
     watch.tasks.spawn("check", async move {
@@ -138,7 +137,7 @@ fn follow(watch: &Watch, plan: PlanId, check: String, job: JobId) {
         let end = match jobs.wait(job, &Deadline::never(), &own.scope).await {
             Ok(job) => end_of(&job),
             Err(FollowEnd::NotFound) => Some(failed("its job is gone")),
-            // The next daemon looks at it.
+            // The next daemon handles it.
             Err(FollowEnd::Cancelled(_) | FollowEnd::Log(_)) => None,
         };
         if let Some(end) = end {
@@ -147,7 +146,7 @@ fn follow(watch: &Watch, plan: PlanId, check: String, job: JobId) {
     });
 }
 
-/// Reports the end of a check. If that is not possible now, the next daemon does it.
+/// Reports the result of a check. If that isn't possible now, the next daemon does it.
 pub(super) async fn report(plans: &Plans, plan: PlanId, by: Actor, check: String, job: JobId, end: CheckEnd) {
     match plans.check_ended(plan, by, check, job.to_string(), end).await {
         Ok(_) | Err(PlanError::Closing | PlanError::NotFound(_)) => {}
@@ -155,7 +154,7 @@ pub(super) async fn report(plans: &Plans, plan: PlanId, by: Actor, check: String
     }
 }
 
-/// The checks that are said to run, and their jobs.
+/// The checks that are recorded as running, and their jobs.
 fn running(plan: &Plan) -> Vec<(String, JobId)> {
     let running = plan.record.checks.iter().filter_map(|check| {
         let run = check.run.as_ref().filter(|run| run.ended.is_none())?;
@@ -179,7 +178,7 @@ fn job_of(plan: &Plan, check: &str, by: &str, home_id: HomeId) -> Result<NewJob,
     let title = format!("check: {}", payload.title());
     let mut new = NewJob::new(CHECK, &title, payload.encode()?, by);
     new.facts.home = Some(home_id.to_string().into());
-    // One after the other: a check sees what was in the plan when it began, and nothing of another one half-way.
+    // One at a time: a check sees the plan as of its start, and no partial changes of another check.
     new.facts.lane = Some(Lane {
         name: Arc::from(format!("plan-check/{}", plan.id)),
         limit: NonZeroU16::MIN,
@@ -204,7 +203,7 @@ fn text_of<'a>(ending: Option<&'a Ending>, otherwise: &'a str) -> &'a str {
     text.filter(|text| !text.is_empty()).unwrap_or(otherwise)
 }
 
-/// A check that passed. If it changed files of the plan, it is outdated already, and that is said.
+/// A check that passed. If it changed files of the plan, it is already outdated, and the text says so.
 pub(super) fn passed(result: &Value) -> CheckEnd {
     let text = match result["files"].as_u64() {
         None | Some(0) => String::new(),
@@ -214,7 +213,7 @@ pub(super) fn passed(result: &Value) -> CheckEnd {
     ended(true, text)
 }
 
-/// A check that is not known to have passed.
+/// A check that isn't known to have passed.
 pub(super) fn failed(text: &str) -> CheckEnd {
     ended(false, text.to_owned())
 }

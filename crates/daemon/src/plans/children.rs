@@ -1,4 +1,4 @@
-//! What happens to the other children of a plan when the job of one fails.
+//! What happens to the other children of a plan if the job of one child fails.
 
 use jobs::{ChangeError, FailReason, Job, Jobs, ListQuery, Requested, State};
 use kernel::Deadline;
@@ -8,11 +8,11 @@ use protocol::{IfChildFails, JobId, JobState, PlanId};
 use super::jobs_slot::Watch;
 use crate::jobs::{COMMAND, CommandPayload};
 
-/// How many jobs or plans are looked at in one go.
+/// How many jobs or plans to read at a time.
 const PAGE: u32 = 200;
 
-/// Waits for the end of a job that ran in a plan. If it failed, and the plan is a child whose parent says that the others
-/// shall stop then, their jobs are cancelled.
+/// Waits for the end of a job that ran in a plan. If it failed, and the plan has a parent that stops all children on a
+/// failure, this cancels the jobs of the other children.
 pub(super) fn watch_failure(watch: &Watch, plan: PlanId, job: JobId) {
     let own = watch.clone();
     watch.tasks.spawn("plan-children", async move {
@@ -29,12 +29,12 @@ async fn stop_others_after(watch: &Watch, plan: PlanId, job: JobId) -> Result<()
     let Some(parent) = parent_that_stops(watch, plan).await? else {
         return Ok(());
     };
-    // An attempt that failed may be followed by another one, so only the end of the job counts.
+    // A failed attempt may be retried, so only the end of the job counts.
     let Ok(ended) = jobs.wait(job, &Deadline::never(), &watch.scope).await else {
         return Ok(());
     };
     match ended.record.state {
-        // The daemon went away under it. That says nothing about the work.
+        // Its daemon ended. That says nothing about the work.
         State::Failed {
             reason: FailReason::Interrupted,
             ..
@@ -50,8 +50,9 @@ async fn stop_others_after(watch: &Watch, plan: PlanId, job: JobId) -> Result<()
         if child.id == plan {
             continue;
         }
-        // First those that wait: one that is claimed meanwhile is found among those that run. What runs is asked of the
-        // jobs, since one that was just claimed is not in its sandbox yet.
+        // Queued jobs first: one that is claimed in the meantime is found among the running ones. This asks
+        // the jobs rather than the sandboxes, because a job that was just claimed hasn't entered its sandbox
+        // yet.
         for state in [JobState::Queued, JobState::Running] {
             for job in jobs_in(&jobs, child.id, state).await? {
                 cancel(&jobs, job, &why).await;
@@ -61,7 +62,7 @@ async fn stop_others_after(watch: &Watch, plan: PlanId, job: JobId) -> Result<()
     Ok(())
 }
 
-/// The parent of a plan, if it says that all stop when one fails.
+/// The parent of a plan, if it stops all children on a failure.
 async fn parent_that_stops(watch: &Watch, plan: PlanId) -> Result<Option<PlanId>, PlanError> {
     let Some(parent) = watch.plans.get(plan).await?.record.facts.parent else {
         return Ok(None);
@@ -89,8 +90,8 @@ async fn children(watch: &Watch, parent: PlanId) -> Result<Vec<Plan>, PlanError>
     }
 }
 
-/// Jobs in a state that are to run in a plan. What a job is for stands in its payload, so each has to be looked at; that is
-/// done only after a failure.
+/// Jobs in a state that are to run in a plan. The plan of a job is in its payload, so this reads every job; that
+/// happens only after a failure.
 async fn jobs_in(jobs: &Jobs, plan: PlanId, state: JobState) -> Result<Vec<JobId>, PlanError> {
     let mut found = Vec::new();
     let mut before = None;

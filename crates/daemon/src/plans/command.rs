@@ -1,7 +1,7 @@
-//! A command in a plan of its own: both are made, or neither.
+//! Runs a command in its own plan: creates both, or neither.
 //!
-//! The plan names its job before that is submitted. A daemon that dies in between leaves a plan whose job is not there, and
-//! the next one forgets it.
+//! The plan names its job before the job is submitted. A daemon that dies in between leaves a plan without its job, and
+//! the next daemon forgets that plan.
 
 use std::sync::Arc;
 
@@ -15,14 +15,15 @@ use crate::http::Problem;
 use crate::http::consent::StartedFor;
 use crate::jobs::wire::to_new_job;
 
-/// Who forgets a plan that came to nothing.
+/// The actor that forgets a plan without a job.
 const DAEMON: &str = "daemon";
 /// How many plans are listed at a time.
 const PAGE: u32 = 200;
 
-/// Opens a plan and submits a command to run in it. A second request with the same idempotency key is the same plan and job.
+/// Opens a plan and submits a command to run in it. A second request with the same idempotency key returns the same
+/// plan and job.
 ///
-/// *Cancel safety*: dropped half-way, it goes on.
+/// *Cancel safety*: if dropped, it still runs to its end.
 pub(crate) async fn submit_in_new_plan(
     app: &Arc<App>,
     open: OpenPlan,
@@ -44,7 +45,7 @@ pub(crate) async fn submit_in_new_plan(
                 }
                 Err(problem)
             }
-            // Whoever asks again with the same key finds the plan; without one, the next start forgets it.
+            // A retry with the same key finds the plan; without a key, the next start forgets it.
             Err(NotSubmitted::Perhaps(problem)) => Err(problem),
         }
     };
@@ -61,13 +62,13 @@ pub(crate) async fn submit_in_new_plan(
     })
 }
 
-/// Whether the plan was there before, and its job with it.
+/// Whether the plan existed before, and its job with it.
 enum Opened {
     Now,
     Before(Box<jobs::Job>),
-    /// Another request with the same key is just here. Both submit the same job, and the log takes one of them.
+    /// Another request with the same key is in progress. Both submit the same job, and the log accepts one of them.
     Beside,
-    /// Its job was never submitted, and it was discarded for that.
+    /// Its job was never submitted, so the plan was discarded.
     GivenBack,
 }
 
@@ -84,7 +85,7 @@ async fn open_for_command(
     let new = to_new_plan(open, by).map_err(|problem| problem.below("open"))?;
     let mut opened = open_once(app, &new).await?;
     if let (plan, Opened::GivenBack) = &opened {
-        // An earlier request with the same key could not submit its command, nor forget its plan.
+        // An earlier request with the same key could neither submit its command nor forget its plan.
         app.plans.forget(plan.id, Arc::from(DAEMON), None).await?;
         opened = open_once(app, &new).await?;
     }
@@ -113,10 +114,10 @@ fn job_of(plan: &Plan) -> Option<JobId> {
     plan.record.facts.command.as_ref()?.parse().ok()
 }
 
-/// Why a command was not submitted, as far as it is known.
+/// Why a command wasn't submitted, as far as is known.
 enum NotSubmitted {
     Surely(Problem),
-    /// The answer of the log was lost: its job may be there, and run.
+    /// The log's answer was lost: the job may exist, and run.
     Perhaps(Problem),
 }
 
@@ -152,7 +153,7 @@ async fn submit(
     }
 }
 
-/// Takes a plan away whose command was not submitted. Nobody has worked in it.
+/// Removes a plan after its command couldn't be submitted. Nothing has happened in it.
 async fn give_back(plans: &Plans, plan: &Plan) {
     let by: Actor = Arc::from(DAEMON);
     let discarded = plans
@@ -167,7 +168,7 @@ async fn give_back(plans: &Plans, plan: &Plan) {
     }
 }
 
-/// The open plans of commands of this home that nobody has worked in.
+/// The open plans for commands of this home that have no work in them.
 pub(crate) async fn untouched(plans: &Plans, home: HomeId) -> Result<Vec<Plan>, PlanError> {
     let (mut untouched, mut before) = (Vec::new(), None);
     loop {
@@ -183,7 +184,7 @@ pub(crate) async fn untouched(plans: &Plans, home: HomeId) -> Result<Vec<Plan>, 
         before = open.last().map(|last| last.id);
         let is_last = open.len() < PAGE as usize;
         untouched.extend(open.into_iter().filter(|plan| {
-            // Whoever has worked in it has changed it.
+            // Any work in it would have changed it.
             let facts = &plan.record.facts;
             facts.home == home && plan.record.changed_at == facts.opened_at && job_of(plan).is_some()
         }));
@@ -193,7 +194,7 @@ pub(crate) async fn untouched(plans: &Plans, home: HomeId) -> Result<Vec<Plan>, 
     }
 }
 
-/// Forgets the plans of commands that an earlier daemon did not come to submit.
+/// Forgets the plans for commands that an earlier daemon couldn't submit.
 pub(crate) async fn forget_unsubmitted(
     plans: &Plans,
     jobs: &Jobs,

@@ -1,4 +1,4 @@
-//! What a plan changes, shown.
+//! Shows the changes of a plan.
 
 use std::io;
 
@@ -49,7 +49,7 @@ pub(crate) async fn patch(
     .await
 }
 
-/// Does something that blocks where that holds up nobody.
+/// Runs a blocking operation on its own thread.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> Result<T, PlanError> {
@@ -59,7 +59,7 @@ async fn blocking<T: Send + 'static>(
     };
     match tokio::task::spawn_blocking(work).await {
         Ok(done) => done.map_err(failed),
-        // It fails only when it panicked, or when the daemon is ending.
+        // This fails only if the operation panicked or the daemon is ending.
         Err(error) => Err(failed(io::Error::other(error))),
     }
 }

@@ -1,8 +1,8 @@
-//! What is done with a plan when a command or a turn in it has ended: it is sealed, applied or discarded.
+//! Finishes a plan when a command or a turn in it has ended: seals, applies or discards it.
 //!
-//! It is a job. That of a command is submitted with the command's own job, and that of a turn by the commit that ends the
-//! turn. So it is done whoever is connected, and the next daemon does what this one could not. It looks at the plan as it
-//! is: one that was applied before the daemon died is not applied again.
+//! This is a job. For a command, it is submitted with the command's own job; for a turn, by the commit that ends the
+//! turn. So it runs no matter who is connected, and the next daemon does what this one couldn't. It acts on the current
+//! state of the plan: a plan that was applied before the daemon died isn't applied again.
 
 use std::sync::Arc;
 
@@ -27,30 +27,29 @@ use super::jobs_slot::Watch;
 use super::killing::KillPoints;
 use super::wire::path_to_wire;
 
-/// The handler that finishes plans.
 pub(crate) const FINISH: &str = "finish";
 
-/// How often it is tried again while the log does not take it: for about a quarter of an hour.
+/// How often to retry while the log doesn't accept the result: for about a quarter of an hour.
 const RETRIES: u16 = 20;
-/// How many of the applied paths are kept: as many as people are shown.
+/// How many of the applied paths to store: as many as people are shown.
 const KEPT_PATHS: usize = 30;
-/// How many notes of an apply are kept.
+/// How many notes of an apply to store.
 const KEPT_NOTES: usize = 20;
-/// The longest note that is kept, in characters.
+/// The longest note to store, in characters.
 const NOTE_CHARACTERS: usize = 300;
-/// How much of the title of the command stands in that of the job.
+/// How much of the command's title to include in the title of the job.
 const TITLE_CHARACTERS: usize = 180;
 
-/// What is to be done, as the job carries it. It is in the log, so its shape can only grow.
+/// What to do, as stored in the job. It is in the log, so fields can only be added.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct FinishPayload {
     plan: String,
     #[serde(flatten)]
     order: protocol::FinishPlan,
-    /// What was in the plan before the command ran.
+    /// The number of entries in the plan before the command ran.
     entries: u64,
     files: u64,
-    /// The turn that is done, if it was not a command.
+    /// The turn that ended, if it wasn't a command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     turn: Option<TurnId>,
 }
@@ -106,7 +105,7 @@ impl PlanFinisher for TurnFinisher {
 
 fn new_job(payload: &FinishPayload, by: &str, title: &str, home: HomeId) -> NewJob {
     let title: String = title.chars().take(TITLE_CHARACTERS).collect();
-    // A struct of strings and numbers always becomes JSON.
+    // A struct of strings and numbers always serializes.
     let payload = json!(payload).to_string().into_bytes();
     let mut new = NewJob::new(FINISH, &format!("finish: {title}"), payload, by);
     new.facts.home = Some(home.to_string().into());
@@ -120,7 +119,7 @@ fn new_job(payload: &FinishPayload, by: &str, title: &str, home: HomeId) -> NewJ
     new
 }
 
-/// What became of a plan, from the result of the job that finished it.
+/// The outcome for the plan, from the result of the job that finished it.
 pub(crate) fn finished_of(result: &serde_json::Value) -> Option<PlanFinish> {
     PlanFinish::deserialize(result.get(FINISH)?).ok()
 }
@@ -173,7 +172,7 @@ impl Handler for FinishHandler {
     }
 }
 
-/// It was not brought to its end.
+/// Why the plan couldn't be finished.
 #[derive(Debug)]
 enum Unfinished {
     Stopped,
@@ -186,28 +185,28 @@ impl From<PlanError> for Unfinished {
     }
 }
 
-/// What is done about a plan, by what is known of it and of the command.
+/// What to do with a plan, given its state and the end of the command.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Decision {
-    /// It is applied, undone or discarded already.
+    /// It is already applied, undone or discarded.
     Nothing(PlanState),
     /// The command changed nothing.
     Unchanged,
-    /// What the command changed could not be recorded.
+    /// The command's changes couldn't be recorded.
     NotRecorded,
-    /// The command changed only what a plan does not carry.
+    /// The command changed only files that a plan doesn't carry.
     NotCarried,
     Keep,
     Seal,
     Apply,
-    /// It is sealed and not applied, for this reason.
+    /// It is sealed but not applied, for this reason.
     NotApplied(&'static str),
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum CommandEnd {
     Succeeded,
-    /// It succeeded, and whoever gave it its input was gone before the end of that.
+    /// It succeeded, but the client that sent its input disconnected before the end.
     InputCut,
     NotSucceeded,
 }
@@ -231,7 +230,7 @@ fn decide(payload: &FinishPayload, plan: &Plan, command: CommandEnd) -> Decision
         return Decision::NotRecorded;
     }
     let is_unchanged = match payload.turn {
-        // The session's plan is finished as a whole, with what earlier turns did in it.
+        // The session's plan is finished as a whole, including the changes of earlier turns.
         Some(_) => record.files == 0,
         None => record.entries == payload.entries && record.files == payload.files,
     };
@@ -273,7 +272,7 @@ impl Finishing<'_> {
         };
         let plan = self.settled(self.left().await?).await?;
         let end = match self.payload.turn {
-            // There is no such job for a turn that isn't done.
+            // This job exists only for turns that are done.
             Some(_) => CommandEnd::Succeeded,
             None => CommandEnd::of(command.as_ref()),
         };
@@ -300,7 +299,7 @@ impl Finishing<'_> {
         }
     }
 
-    /// The plan once nothing of the command is left in it. What an earlier daemon left there is being recorded.
+    /// The plan once the command has left it. Changes that an earlier daemon left unrecorded are recorded first.
     async fn left(&self) -> Result<Plan, Unfinished> {
         let job = self.command.map(|job| job.to_string());
         let mut moves = self.watch.plans.moves();
@@ -314,8 +313,8 @@ impl Finishing<'_> {
         }
     }
 
-    /// The plan once no apply of it is half-way. An earlier attempt that the log failed in may have left one, and it is not known
-    /// whether the plan is applied before that is brought to its end.
+    /// The plan once no apply of it is unfinished. If the log failed during an earlier attempt, an apply may be left
+    /// half done, and only finishing it shows whether the plan is applied.
     async fn settled(&self, plan: Plan) -> Result<Plan, Unfinished> {
         if plan.record.landing.is_none() {
             return Ok(plan);
@@ -327,7 +326,7 @@ impl Finishing<'_> {
         Ok(plans.get(self.plan).await?)
     }
 
-    /// The plan is over; if that is what was wanted, an earlier daemon came that far.
+    /// The plan is finished. If that was the goal, an earlier daemon got that far.
     fn over(&self, plan: &Plan, state: PlanState) -> PlanFinish {
         let wanted = (self.payload.order.then, self.payload.order.discard_unchanged);
         match (state, wanted) {
@@ -356,7 +355,7 @@ impl Finishing<'_> {
         }
     }
 
-    /// A plan that was opened for the command is given up.
+    /// Discards a plan that was opened for the command.
     async fn unchanged(&self) -> Result<PlanFinish, Unfinished> {
         let unchanged = finish(FinishOutcome::Unchanged);
         if !self.payload.order.discard_unchanged {
@@ -368,7 +367,7 @@ impl Finishing<'_> {
             .discard(self.plan, Arc::clone(&self.by), None, Unapplied::Keep);
         match discarded.await {
             Ok(_) => Ok(unchanged),
-            // It did change something, which was not recorded at its end.
+            // It did change something that wasn't recorded when it ended.
             Err(PlanError::HasWork { .. }) => self.sealed(None).await,
             Err(error) => Ok(PlanFinish {
                 text: Some(refusal(error)?),
@@ -377,7 +376,7 @@ impl Finishing<'_> {
         }
     }
 
-    /// Seals the plan. One that cannot be sealed stays open, and that is said.
+    /// Seals the plan. If that fails, the plan stays open, and the result says so.
     async fn sealed(&self, not_applied: Option<&str>) -> Result<PlanFinish, Unfinished> {
         match self.watch.plans.seal(self.plan, Arc::clone(&self.by), None).await {
             Ok(_) => Ok(match not_applied {
@@ -426,7 +425,7 @@ impl Finishing<'_> {
         })
     }
 
-    /// Runs the checks that have not passed. Why the plan is not to be applied, if they do not.
+    /// Runs the checks that haven't passed. If they fail, returns why the plan won't be applied.
     async fn check(&self) -> Result<Option<PlanFinish>, Unfinished> {
         let by = (Arc::clone(&self.by), self.home_id);
         let plan = match run_checks(self.watch, self.plan, by, Which::NotPassed).await {
@@ -452,13 +451,13 @@ impl Finishing<'_> {
         Ok((!have_passed).then(|| because("checks", None)))
     }
 
-    /// Follows the job of a check to its end, and says what it says. If this is stopped, so is the check.
+    /// Follows the job of a check to its end, and forwards its output. If this is stopped, so is the check.
     async fn see_through(&self, job: JobId) -> Result<(), Unfinished> {
         let mut said = self.jobs.follow(job, Sequence::START, &self.scope);
         loop {
             match said.next().await {
                 Ok(OutputItem::Piece(piece)) if piece.channel != JobChannel::Note => {
-                    // What goes to standard output is the command's.
+                    // Standard output is reserved for the command.
                     self.say(JobChannel::Stderr, &piece.bytes).await;
                 }
                 Ok(OutputItem::End(..)) => return Ok(()),
@@ -477,7 +476,7 @@ impl Finishing<'_> {
         }
     }
 
-    /// What cannot be written down is in the job of the check all the same.
+    /// If the output can't be stored here, it is still in the job of the check.
     async fn say(&self, channel: JobChannel, text: &[u8]) {
         if let Err(error) = self.output.write(channel, text).await {
             tracing::debug!(%error, "what a check said could not be repeated");
@@ -506,7 +505,7 @@ pub(crate) fn because(why: &str, text: Option<String>) -> PlanFinish {
     }
 }
 
-/// Why a plan did not take it. What says nothing about the plan is for the next daemon, or for the next attempt.
+/// Why the plan refused. Errors that say nothing about the plan are left to the next daemon or the next attempt.
 fn refusal(error: PlanError) -> Result<String, Unfinished> {
     match error {
         PlanError::Closing | PlanError::Log(_) | PlanError::Commit(_) => Err(Unfinished::Plan(error)),

@@ -1,4 +1,4 @@
-//! Handlers of jobs that know plans. The commands themselves are run by the handler of commands.
+//! Job handlers that know plans. The command handler runs the commands themselves.
 
 use std::sync::Arc;
 
@@ -41,8 +41,8 @@ impl Handler for PlannedHandler {
     }
 }
 
-/// Runs checks of plans, and reports how they end before their job does, so that whoever waits for the job finds the
-/// check as it ended.
+/// Runs checks of plans, and reports their results before the job ends, so that callers that wait for the job see the
+/// result.
 #[derive(Debug)]
 pub(crate) struct CheckHandler {
     commands: Arc<CommandHandler>,
@@ -73,7 +73,8 @@ impl Handler for CheckHandler {
             };
         };
         let plans = &self.watch.plans;
-        // Whoever submitted it says so too, and may be slower. What is in the plan now is what the check is good for.
+        // The submitter records this too, and may be slower. The check is valid for the current state of the
+        // plan.
         if let Err(error) = plans
             .check_started(plan, Arc::clone(&by), command.clone(), job.to_string())
             .await

@@ -1,7 +1,7 @@
-//! The jobs, for services that are made before them.
+//! Access to the jobs service for services that are created before it.
 //!
-//! The jobs service gets its handlers when it is opened, and some handlers have to call it. So they hold the slot that it
-//! will be put into. They don't keep the service alive: the holder of [`JobsSlot`] does.
+//! The jobs service gets its handlers when it is opened, and some handlers have to call it. So they hold a slot for it,
+//! which is filled later. They don't keep the service alive: the holder of [`JobsSlot`] does.
 
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -16,12 +16,12 @@ pub(crate) struct JobsSlot {
 }
 
 impl JobsSlot {
-    /// Puts them there. The first ones stay.
+    /// Fills the slot. Later calls change nothing.
     pub(crate) fn fill(&self, jobs: &Jobs) {
         drop(self.jobs.set(jobs.clone()));
     }
 
-    /// What watches over plans and jobs together, until the scope is cancelled.
+    /// A handle to plans and jobs for background tasks, until the scope is cancelled.
     pub(crate) fn watch(&self, plans: &Plans, tasks: &Tasks, scope: Scope) -> Watch {
         Watch {
             plans: plans.clone(),
@@ -32,7 +32,7 @@ impl JobsSlot {
     }
 }
 
-/// What watches over plans and jobs together. Clones are the same.
+/// A handle to plans and jobs for background tasks. Clones share them.
 #[derive(Clone, Debug)]
 pub(crate) struct Watch {
     pub(super) plans: Plans,
@@ -42,7 +42,7 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// The jobs; `None` before they are open, and when the daemon is gone.
+    /// The jobs; `None` before they are open, and after the daemon has ended.
     pub(super) fn jobs(&self) -> Option<Jobs> {
         self.jobs.upgrade()?.get().cloned()
     }

@@ -1,8 +1,8 @@
-//! A daemon that is being tested ends itself in the middle of an apply, or at another point.
+//! Kills a daemon under test in the middle of an apply, or at another point.
 //!
-//! In a build for tests, the variable `TIDELOCK_KILL_AT` names a step of a landing, `Finishing` or `Submitting`, and, after a colon, how many times it is
-//! reached (once if that is not said). Then the daemon kills itself, as nothing else could kill it just there. Builds for
-//! users do not have this.
+//! In a test build, the variable `TIDELOCK_KILL_AT` names a step of a landing, `Finishing` or `Submitting`, and, after
+//! a colon, how many times it is reached (once by default). Then the daemon kills itself, because a kill from outside
+//! couldn't hit that exact point. Release builds don't have this.
 
 use std::ffi::OsString;
 
@@ -22,7 +22,7 @@ pub(super) fn steps(environment: &[(OsString, OsString)]) -> LandingSteps {
     }
 }
 
-/// Told of points at which a daemon that is being tested may end itself.
+/// The points at which a daemon under test may kill itself.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct KillPoints {
     #[cfg(debug_assertions)]
@@ -67,12 +67,12 @@ mod killer {
     #[derive(Debug)]
     pub(super) struct KillAt {
         step: String,
-        /// Guards how many times the step may still be reached.
+        /// Guards how many more times the step is reached before the kill.
         left: Mutex<u32>,
     }
 
     impl KillAt {
-        /// Reads `STEP` or `STEP:TIMES`.
+        /// Parses `STEP` or `STEP:TIMES`.
         pub(super) fn of(wish: &str) -> Option<Self> {
             let (step, times) = wish.split_once(':').unwrap_or((wish, "1"));
             let times: u32 = times.parse().ok().filter(|times| *times > 0)?;
@@ -95,7 +95,7 @@ mod killer {
     impl KillAt {
         pub(super) fn reached_named(&self, step: &str) {
             if self.is_due(step) {
-                // There is nobody left to tell if it does not work.
+                // If this fails, there is nothing to report it to.
                 let _ = kill_process(getpid(), Signal::KILL);
             }
         }

@@ -1,15 +1,15 @@
 //! Plans, as this daemon keeps and shows them.
 //!
-//! - `start` puts the service together.
-//! - `acts` carries out what is asked for: one function for each act, for HTTP, MCP and the page.
-//! - `checks` runs checks as jobs; `children` stops the jobs of other children when one fails; `jobs_slot` is how
-//!   both reach the jobs, which are made after them.
-//! - `command` opens a plan and submits the command that runs in it, in one act.
-//! - `finish` deals with the end of a command in a plan: seals, applies or discards it.
-//! - `handlers` are the handlers of jobs that know plans.
-//! - `killing` ends a daemon that is being tested in the middle of an apply.
-//! - `diff` shows what a plan changes.
-//! - `wire` makes plans into what goes over the wire, for the interface and for the page alike.
+//! - `start` sets up the service.
+//! - `acts` has the operations: one function for each, shared by HTTP, MCP and the page.
+//! - `checks` runs checks as jobs; `children` stops the jobs of other children when one fails; `jobs_slot` gives both
+//!   access to the jobs, which are created after them.
+//! - `command` opens a plan and submits the command that runs in it, as one operation.
+//! - `finish` handles the end of a command in a plan: seals, applies or discards it.
+//! - `handlers` has the job handlers that know plans.
+//! - `killing` kills a daemon under test in the middle of an apply.
+//! - `diff` shows the changes of a plan.
+//! - `wire` converts plans for the wire, for the HTTP API and the page.
 
 pub(crate) mod acts;
 mod checks;

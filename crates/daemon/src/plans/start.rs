@@ -1,4 +1,4 @@
-//! How the service of plans is put together for a daemon.
+//! Sets up the plans service of a daemon.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -12,12 +12,12 @@ use process::{Processes, Tasks};
 
 use crate::durable::Durable;
 
-/// How long a start waits for what an earlier daemon left half-way. Most of it is set right in a moment, and whoever asks
-/// then finds it done; what takes longer goes on while others are served.
+/// How long a start waits for the recovery of what an earlier daemon left unfinished. Most of it takes a moment, so the
+/// first requests find it done. What takes longer continues while requests are served.
 const RECOVERY_GRACE: Duration = Duration::from_secs(5);
 
-/// Opens the plans of this log, and begins to set right what an earlier daemon left half-way; so what it left running must
-/// have been killed before.
+/// Opens the plans of this log, and starts to recover what an earlier daemon left unfinished. Any processes that it
+/// left running must have been killed before.
 pub(crate) async fn start(
     durable: &Durable,
     processes: &Processes,

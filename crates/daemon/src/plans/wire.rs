@@ -1,4 +1,4 @@
-//! Plans in the words of the interface, for programs and for the page alike.
+//! Converts plans for the wire, for the HTTP API and the page.
 
 mod changesets;
 mod files;
@@ -28,13 +28,13 @@ pub(crate) use workspaces::{
     repaired_to_wire, rescued_list_to_wire, rescued_to_wire, workspace_of, workspace_to_wire,
 };
 
-/// Up to how many changed files a plan may have for its lines to be counted when it is shown. Each of them has to be
-/// read twice; a plan with more says how many files there are, and the diff tells the rest.
+/// The most changed files for which a plan's lines are counted when it is shown. Each file has to be read twice. A
+/// larger plan shows only the number of files, and its diff has the rest.
 const COUNTED_FILES: u64 = 500;
-/// How many children of a plan are named at most. Each is a plan of its own, with a sandbox.
+/// How many children of a plan to name. Each is a plan of its own, with a sandbox.
 const NAMED_CHILDREN: u32 = 500;
 
-/// What is known of a plan beside what its record says.
+/// What is known about a plan besides its record.
 #[derive(Debug, Default)]
 struct PlanContext {
     sandbox_root: String,
@@ -47,7 +47,7 @@ struct PlanContext {
     machine: Option<protocol::Machine>,
 }
 
-/// A plan with everything that is known of it now.
+/// A plan with everything that is currently known about it.
 pub(crate) async fn show(
     plans: &Plans,
     machines: &Machines,
@@ -85,7 +85,7 @@ pub(crate) async fn list(
     machines: &Machines,
     query: PlanQuery,
 ) -> Result<protocol::PlanList, PlanError> {
-    // One more than was asked for tells whether there are more.
+    // Fetch one more than requested to see whether there are more.
     let page = query.limit as usize;
     let limit = query.limit.saturating_add(1);
     let mut found = plans.list(PlanQuery { limit, ..query }).await?;
@@ -98,7 +98,7 @@ pub(crate) async fn list(
     })
 }
 
-/// Plans as they stand in a list.
+/// Plans as they appear in a list.
 pub(crate) async fn several(
     plans: &Plans,
     machines: &Machines,
@@ -111,7 +111,7 @@ pub(crate) async fn several(
     Ok(shown.collect())
 }
 
-/// What is known at no cost.
+/// What can be read without I/O.
 fn context(
     plans: &Plans,
     machines: &Machines,
@@ -143,7 +143,7 @@ fn at_hand(plans: &Plans, plan: &Plan) -> PlanContext {
     }
 }
 
-/// Whether the workspaces are there of those plans that are not over. The others' do not matter any more.
+/// Whether the workspaces of unfinished plans exist. Those of other plans don't matter any more.
 async fn presences(
     plans: &Plans,
     found: &[&Plan],
@@ -164,7 +164,7 @@ fn is_over(plan: &Plan) -> bool {
     plan.record.state.is_over()
 }
 
-/// That an earlier daemon left it half-way, and it is being set right.
+/// The notice that an earlier daemon left it unfinished and it is being recovered.
 fn recovering(plans: &Plans, plan: &Plan) -> Option<String> {
     let is_about_it = |recovery: &plans::Recovery| match recovery.of {
         RecoveryOf::Plan(id) => id == plan.id,
@@ -174,7 +174,7 @@ fn recovering(plans: &Plans, plan: &Plan) -> Option<String> {
     Some(format!("it is being recovered: {}", recovery.what))
 }
 
-/// That an apply or undo of it was left half-way and cannot be brought to an end.
+/// The notice that an apply or undo of it is unfinished and can't be completed.
 fn stuck_notice(plans: &Plans, plan: &Plan) -> Option<String> {
     let stuck = plans.stuck_landing(plan.record.facts.workspace)?;
     let is_its_own = plan.record.landing.as_ref() == Some(&stuck.landing);
@@ -186,12 +186,12 @@ fn stuck_notice(plans: &Plans, plan: &Plan) -> Option<String> {
     })
 }
 
-/// That its sandbox and its workspace are on another machine.
+/// The notice that its sandbox and workspace are on another machine.
 fn elsewhere(machine: &MachineLabel) -> String {
     format!("it is on {}: apply or discard it there", machine.name)
 }
 
-/// What a person should know before anything else.
+/// The most important notice for a person.
 fn notice(plan: &Plan, workspace: Option<WorkspaceState>) -> Option<String> {
     let text = match workspace {
         _ if is_over(plan) => return None,
@@ -211,8 +211,8 @@ fn notice(plan: &Plan, workspace: Option<WorkspaceState>) -> Option<String> {
     Some(text.to_owned())
 }
 
-/// A plan. Its record has what the plan needs to go on; the wire has what somebody who looks at it needs, with texts for
-/// times, paths and hashes, and what is known beside the log.
+/// A plan. Its record has what the plan needs to continue; the wire has what a reader needs, with times, paths and
+/// hashes as text, and with what is known besides the log.
 fn to_wire(plan: &Plan, context: PlanContext) -> protocol::Plan {
     let record = &plan.record;
     let facts = &record.facts;
@@ -263,7 +263,7 @@ fn to_wire(plan: &Plan, context: PlanContext) -> protocol::Plan {
     }
 }
 
-/// What was left out when the sandbox was made, and what was made in it since and is not carried.
+/// What was left out when the sandbox was created, and what was created in it since but isn't carried.
 fn left_out_to_wire(record: &plans::PlanRecord) -> Vec<protocol::PlanLeftOut> {
     let to_wire = |left: &LeftOut, work: bool| protocol::PlanLeftOut {
         path: left.path.clone(),
@@ -298,7 +298,7 @@ fn checks_to_wire(plan: &Plan) -> Vec<protocol::PlanCheck> {
     checks.collect()
 }
 
-/// The checks that are in the way of an apply, in one line.
+/// The checks that prevent an apply, in one line.
 pub(crate) fn checks_text(checks: &[(String, CheckState)]) -> String {
     let each = checks
         .iter()
@@ -331,7 +331,7 @@ pub(crate) fn strategies_to_wire(plans: &Plans) -> protocol::StrategyList {
     }
 }
 
-/// What is being set right, in words.
+/// The recoveries in progress, as text.
 pub(crate) fn recovering_to_wire(plans: &Plans) -> Vec<String> {
     let words = |recovery: plans::Recovery| match recovery.of {
         RecoveryOf::Plan(id) => format!("{id}: {}", recovery.what),
@@ -340,7 +340,6 @@ pub(crate) fn recovering_to_wire(plans: &Plans) -> Vec<String> {
     plans.recovering().into_iter().map(words).collect()
 }
 
-/// What `dry_run` means.
 pub(crate) fn run_of(dry_run: bool) -> Run {
     match dry_run {
         true => Run::Dry,
@@ -348,7 +347,6 @@ pub(crate) fn run_of(dry_run: bool) -> Run {
     }
 }
 
-/// What `even_with_work` means.
 pub(crate) fn unapplied_of(even_with_work: bool) -> Unapplied {
     match even_with_work {
         true => Unapplied::GiveUp,

@@ -15,8 +15,8 @@ use crate::access::Transport;
 use crate::http::consent::Peer;
 use process::Tasks;
 
-/// How long to pause after the system refused a connection, typically because it ran out of descriptors. Only the end
-/// of another connection helps then, and retrying at once would keep a core busy.
+/// How long to pause after the system refused a connection, typically because it ran out of descriptors. Then only the
+/// end of another connection helps, and retrying at once would keep a core busy.
 const PAUSE_AFTER_REFUSAL: Duration = Duration::from_millis(200);
 
 pub(super) trait Listener: Send + Sync + 'static {
@@ -25,7 +25,7 @@ pub(super) trait Listener: Send + Sync + 'static {
 
     fn next(&self) -> impl Future<Output = io::Result<Self::Stream>> + Send;
 
-    /// The process at the other end, as far as the system says so.
+    /// The process at the other end, if the system reports it.
     fn peer(stream: &Self::Stream) -> Peer;
 }
 
@@ -35,7 +35,7 @@ impl Listener for TcpListener {
 
     async fn next(&self) -> io::Result<TcpStream> {
         let (stream, _) = self.accept().await?;
-        // Answers are small and complete; waiting for more to send would only delay them.
+        // Answers are small and complete; waiting for more data would only delay them.
         stream.set_nodelay(true)?;
         Ok(stream)
     }
@@ -55,7 +55,7 @@ impl Listener for UnixListener {
 
     fn peer(stream: &UnixStream) -> Peer {
         let pid = stream.peer_cred().ok().and_then(|peer| peer.pid());
-        // One that this daemon cannot see, in another container, has the pid 0.
+        // A process that this daemon can't see, such as one in another container, has the pid 0.
         Peer(
             pid.and_then(|pid| u32::try_from(pid).ok())
                 .filter(|pid| *pid != 0),
@@ -63,7 +63,7 @@ impl Listener for UnixListener {
     }
 }
 
-/// Takes connections until the daemon stops. Dropping the listener at the end refuses later ones.
+/// Accepts connections until the daemon stops. Dropping the listener at the end refuses later ones.
 pub(super) async fn accept<L: Listener>(listener: L, context: Context, connections: Tasks) {
     let pool = ConnectionPool::new(MAX_CONNECTIONS);
     let stop = context.stop.clone();
@@ -92,15 +92,15 @@ pub(super) async fn accept<L: Listener>(listener: L, context: Context, connectio
     }
 }
 
-/// Waits for a connection first and then for a permit, so that idle connections are evicted only when a client connects.
-/// So there is one connection more than there are permits.
+/// Waits for a connection first and then for a permit, so that idle connections are evicted only when a client
+/// connects. So there can be one more connection than permits.
 async fn take<L: Listener>(listener: &L, pool: &ConnectionPool) -> io::Result<(L::Stream, PooledConnection)> {
     let stream = listener.next().await?;
     let pooled = pool.take().await?;
     Ok((stream, pooled))
 }
 
-/// Whether an error is about the connection that was taken and not about the listener.
+/// Whether an error is about the accepted connection rather than the listener.
 fn is_of_one_connection(error: &io::Error) -> bool {
     matches!(
         error.kind(),

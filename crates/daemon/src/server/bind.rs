@@ -41,15 +41,15 @@ impl BindError {
     }
 }
 
-/// How many connections may wait to be accepted. They come faster than a busy machine accepts them; one that finds no
-/// room tries again after a second.
+/// How many connections may wait to be accepted. They arrive faster than a busy machine accepts them; a client that
+/// finds no room retries after a second.
 const BACKLOG: u32 = 4096;
 
 /// The send buffer of each connection. The kernel doubles it and takes one write more, so a client that asks for a
 /// stream and doesn't read costs up to 256 KiB. By default it would be 4 MiB.
 const SEND_BUFFER_BYTES: u32 = 96 * 1024;
 
-/// Listens on TCP. An address that goes beyond `exposure` is refused.
+/// Listens on TCP. Refuses an address that goes beyond `exposure`.
 pub(crate) fn bind_tcp(listen: Listen, exposure: Exposure) -> Result<TcpListener, BindError> {
     let address = listen.address;
     if exposure == Exposure::LoopbackOnly && !address.ip().is_loopback() {
@@ -74,9 +74,9 @@ fn listen_on(address: SocketAddr) -> io::Result<TcpListener> {
         SocketAddr::V4(_) => TcpSocket::new_v4()?,
         SocketAddr::V6(_) => TcpSocket::new_v6()?,
     };
-    // Connections of a daemon that has ended are not in the way of the next one.
+    // Connections of a daemon that has ended don't block the next one.
     socket.set_reuseaddr(true)?;
-    // Every connection has it from the socket it came through.
+    // Every accepted connection inherits it from the listening socket.
     socket.set_send_buffer_size(SEND_BUFFER_BYTES)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
@@ -90,7 +90,7 @@ pub(crate) enum Exposure {
     Anyone,
 }
 
-/// The name of our socket in the file system. Dropping it removes it.
+/// The path of our socket. Dropping this removes the socket.
 #[derive(Debug)]
 pub(crate) struct SocketFile {
     path: PathBuf,
@@ -98,23 +98,23 @@ pub(crate) struct SocketFile {
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        // Somebody else may have removed it before.
+        // It may have been removed already.
         if let Err(error) = remove_if_there(&self.path) {
             tracing::warn!(path = %self.path.display(), %error, "the socket could not be removed");
         }
     }
 }
 
-/// Listens on the Unix socket. Only the owner of the home may call this, so anything at its path is left over from a
-/// daemon that has died.
+/// Listens on the Unix socket. Only the owner of the home may call this, so anything at its path was left by a daemon
+/// that has died.
 pub(crate) fn bind_unix(home: &Home) -> Result<(UnixListener, SocketFile), BindError> {
     let path = home.socket();
     let failed = |source| BindError::Unix {
         path: home.socket(),
         source,
     };
-    // The socket is made under another name and gets its own when nobody else can open it any more. That
-    // also takes the place of a leftover in one step. The other name is not longer, so it fits where that does.
+    // Create the socket under another name, and rename it once no other user can open it. The rename also
+    // replaces a leftover atomically. The other name isn't longer, so it fits if the real one does.
     let unfinished = path.with_file_name("tidelock.new");
     for leftover in [&path, &unfinished] {
         check_place(leftover)?;

@@ -1,4 +1,4 @@
-//! One connection: serves requests one after the other, within limits, until one side closes it.
+//! One connection: serves requests one after another, within limits, until one side closes it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -29,31 +29,31 @@ use crate::http::{EVENT_STREAM, Problem, REQUEST_ID_HEADER};
 /// How long the head of a request may take, and how long a connection may be idle.
 pub(crate) const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How large the head of a request may be. Ours have a few hundred bytes, a browser's a few thousand.
+/// How large the head of a request may be. Ours have a few hundred bytes, those of browsers a few thousand.
 const MAX_HEAD_BYTES: usize = 16 * 1024;
 
 /// How many headers a request may have.
 const MAX_HEADERS: usize = 64;
 
-/// How much is read ahead of what is asked for, per connection.
+/// How much to read ahead, per connection.
 const MAX_BUFFER_BYTES: usize = 64 * 1024;
 
 #[derive(Clone, Debug)]
 pub(super) struct Context {
     pub(super) router: Router,
     pub(super) clock: Arc<dyn Clock>,
-    /// Cancelled when no new requests are taken.
+    /// Cancelled when no new requests are accepted.
     pub(super) stop: Scope,
     /// Cancelled when requests in flight are dropped, too.
     pub(super) cut: Scope,
     pub(super) trimmer: MemoryTrimmer,
 }
 
-/// How long the end of an answer may take when its connection is evicted. It was written already, so only a peer that
-/// does not read needs longer.
+/// How long the rest of an answer may take when its connection is evicted. It has already been written, so only a peer
+/// that doesn't read needs longer.
 const LEAVE_WITHIN: Duration = Duration::from_secs(1);
 
-/// Serves one connection to its end. It holds its permit until then, or until an answer is a stream.
+/// Serves one connection to its end. It holds its permit until then, or until the answer is a stream.
 pub(super) async fn serve<S>(
     stream: S,
     transport: Transport,
@@ -65,7 +65,8 @@ pub(super) async fn serve<S>(
 {
     let (stop, cut, trimmer) = (context.stop.clone(), context.cut.clone(), context.trimmer.clone());
     let pooled = Arc::new(pooled);
-    // What HTTP takes is given back when it is over: some connections go on for hours.
+    // Box the future, so that the memory of the HTTP part is freed afterwards: some connections stay open for
+    // hours.
     match Box::pin(speak_http(stream, transport, peer, context, Arc::clone(&pooled))).await {
         Afterwards::Nothing => {}
         Afterwards::Stream(stream, answer) => {
@@ -85,11 +86,11 @@ pub(super) async fn serve<S>(
 enum Afterwards<S> {
     Nothing,
     Stream(WriteLimit<S>, StreamAnswer),
-    /// Another protocol, which may have begun in the bytes that were read.
+    /// Another protocol, which may have started in the bytes that were already read.
     Switched(WriteLimit<S>, Bytes, super::switch::Next),
 }
 
-/// Answers requests one after the other.
+/// Answers requests one after another.
 async fn speak_http<S>(
     stream: S,
     transport: Transport,
@@ -132,7 +133,7 @@ where
 
     let evicted = pooled.evicted();
     let ended = tokio::select! {
-        // A request that has arrived goes before an eviction.
+        // A request that has arrived takes precedence over an eviction.
         biased;
         ended = &mut connection => ended,
         _ = context.stop.wait() => {
@@ -144,7 +145,7 @@ where
         }
         _ = evicted.wait() => {
             let patience = match pooled.state() {
-                // Nothing was asked, so nothing is owed.
+                // No request was started, so there is nothing to answer.
                 ConnectionState::New { .. } => return Afterwards::Nothing,
                 ConnectionState::Answered { .. } => Some(Deadline::after(&context.clock, LEAVE_WITHIN)),
                 ConnectionState::Working => None,
@@ -167,7 +168,7 @@ where
     if let Err(error) = ended {
         tracing::debug!(%error, ?transport, "a connection broke");
         let rest = connection.into_parts();
-        // Without a byte of a request it was merely idle, and an answer would be to nothing.
+        // Without any bytes of a request, it was merely idle, and there is nothing to answer.
         if error.is_timeout() && !rest.read_buf.is_empty() {
             answer_timeout(rest.io.into_inner(), context.cut).await;
         }
@@ -175,7 +176,7 @@ where
     Afterwards::Nothing
 }
 
-/// Waits until patience ends, if it does.
+/// Waits for the deadline, if there is one.
 async fn passed(patience: Option<Deadline>) {
     match patience {
         Some(deadline) => deadline.passed().await,
@@ -183,7 +184,7 @@ async fn passed(patience: Option<Deadline>) {
     }
 }
 
-/// Whether an answer is a stream, which has a permit of its own. The connection ends with it, because it can't take another
+/// Whether an answer is a stream, which has its own permit. The connection ends with it, because it can't take another
 /// request.
 fn is_stream<B>(response: &http::Response<B>) -> bool {
     let media_type = response.headers().get(CONTENT_TYPE);
@@ -191,15 +192,15 @@ fn is_stream<B>(response: &http::Response<B>) -> bool {
         && response.extensions().get::<KeepsItsPlace>().is_none()
 }
 
-/// Marks an answer that is written as a stream but ends like any other: its connection keeps its permit and takes further
-/// requests.
+/// Marks an answer that is written as a stream but ends like any other: its connection keeps its permit and accepts
+/// further requests.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KeepsItsPlace;
 
 /// The protocol that both sides have agreed to switch to.
 #[derive(Clone, Debug, Default)]
 struct Agreed(
-    /// Guards the value; held to set or take it.
+    /// Guards the value; held only to set or take it.
     Arc<Mutex<Option<Switch>>>,
 );
 
@@ -230,8 +231,8 @@ async fn answer_timeout<S: AsyncWrite + Unpin>(mut stream: S, cut: Scope) {
          {REQUEST_ID_HEADER}: {request_id}\r\ncontent-length: {}\r\n\r\n{body}",
         body.len(),
     );
-    // A few hundred bytes fit into the buffer of any socket, so this does not wait for the caller; if it did,
-    // the end of the daemon would end it.
+    // A few hundred bytes fit into any socket buffer, so this doesn't wait for the caller. If it did,
+    // stopping the daemon would end it.
     tokio::select! {
         written = stream.write_all(answer.as_bytes()) => {
             if let Err(error) = written {

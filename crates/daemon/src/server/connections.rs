@@ -16,7 +16,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 #[derive(Clone, Debug)]
 pub(super) struct ConnectionPool {
     permits: Arc<Semaphore>,
-    /// Held to look up or change one entry.
+    /// Guards the table; held only to look up or change one entry.
     table: Arc<Mutex<Table>>,
 }
 
@@ -25,13 +25,13 @@ struct Table {
     next: u64,
     connections: HashMap<u64, Connection>,
     idle: BTreeMap<u64, u64>,
-    /// A new connection waits and none was idle: the next one to become idle is evicted.
+    /// A new connection waits and none was idle: the next one that becomes idle is evicted.
     eviction_pending: bool,
 }
 
 #[derive(Debug)]
 struct Connection {
-    /// `None` when the answer is a stream, which has a permit of its own.
+    /// `None` if the answer is a stream, which has its own permit.
     permit: Option<OwnedSemaphorePermit>,
     state: ConnectionState,
     evicted: CancellationToken,
@@ -57,7 +57,7 @@ impl ConnectionPool {
         }
     }
 
-    /// Waits for a permit for a new connection. If there is none, the connection that has been idle longest is evicted.
+    /// Waits for a permit for a new connection. If there is none, evicts the connection that has been idle longest.
     ///
     /// *Cancel safety*: may be dropped at any time; a connection may have been evicted in vain.
     pub(super) async fn take(&self) -> io::Result<PooledConnection> {
@@ -126,7 +126,7 @@ impl Table {
             return;
         };
         connection.state = ConnectionState::Answered { since };
-        // Evicting one without a permit would help nobody.
+        // Evicting a connection without a permit wouldn't help.
         if connection.permit.is_none() {
             return;
         }
@@ -186,7 +186,7 @@ impl PooledConnection {
         self.pool.lock().start_request(self.number);
     }
 
-    /// The answer is a stream, or the connection no longer speaks HTTP: another connection may have the permit.
+    /// The answer is a stream, or the connection no longer speaks HTTP: another connection may take the permit.
     pub(super) fn release_permit(&self) {
         let permit = self.pool.lock().release_permit(self.number);
         drop(permit);
@@ -253,7 +253,7 @@ mod tests {
         }
     }
 
-    /// Lets a new connection ask for a permit, and returns which ones were evicted by then.
+    /// Lets a new connection ask for a permit, and returns which ones it evicted.
     fn evicted_by_newcomer(pool: &ConnectionPool, all: &[&Arc<PooledConnection>]) -> Vec<bool> {
         let mut take = pin!(pool.take());
         let polled = take.as_mut().poll(&mut Context::from_waker(Waker::noop()));

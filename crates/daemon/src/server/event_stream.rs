@@ -1,8 +1,8 @@
-//! A connection whose answer is a stream of events, and which takes no request after it.
+//! A connection that answers with a stream of events, and takes no further requests.
 //!
-//! hyper keeps two buffers of 8 KiB for as long as it has a connection, and gathers up to 64 KiB for a reader that does not
-//! read. A stream may wait for hours, and there may be thousands of them, so hyper lets go of the connection before the
-//! answer, and the rest of it is written here: one reader costs what its source holds and, while it does not read,
+//! hyper keeps two buffers of 8 KiB for each connection, and buffers up to 64 KiB for a client that doesn't read. A
+//! stream may stay open for hours, and there may be thousands of them. So hyper releases the connection before the
+//! answer, and this module writes the rest of it: a reader costs what its source holds and, while it doesn't read,
 //! [`GATHER_BYTES`] and a piece.
 
 use std::collections::VecDeque;
@@ -21,18 +21,18 @@ use kernel::Scope;
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-/// How much is written at once. The rest waits in its source until the reader has taken this.
+/// How much to write at once. The rest stays in its source until the reader has taken this.
 const GATHER_BYTES: usize = 16 * 1024;
 
-/// hyper lets go of the connection, because its answer is written here.
+/// Makes hyper release the connection, because its answer is written here.
 #[derive(Clone, Copy, Debug, Error)]
 #[error("the answer is a stream")]
 pub(super) struct LetGo;
 
-/// The answer that a connection ends with, once there is one.
+/// The answer that ends a connection, once there is one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LastAnswer(
-    /// Guards the value; held to set or take it.
+    /// Guards the value; held only to set or take it.
     Arc<Mutex<Option<StreamAnswer>>>,
 );
 
@@ -57,7 +57,7 @@ pub(super) struct StreamAnswer {
 enum Framing {
     /// After an empty chunk.
     Chunks,
-    /// With the connection: a reader of HTTP/1.0 knows no chunks.
+    /// With the connection: an HTTP/1.0 reader doesn't know chunks.
     Connection,
 }
 
@@ -104,7 +104,7 @@ where
     }
 }
 
-/// Waits until the reader is gone. What it sends meanwhile is not read.
+/// Waits until the reader disconnects. What it sends in the meantime isn't read.
 async fn gone(mut reader: impl AsyncRead + Unpin) {
     match reader.read(&mut [0]).await {
         Ok(0) | Err(_) => {}
@@ -127,7 +127,7 @@ async fn write(mut writer: impl AsyncWrite + Unpin, answer: StreamAnswer) -> io:
     }
 }
 
-/// The available part of a body, up to a size, and whether it has ended. Waits until there is something.
+/// Waits for data, and returns the available part of a body, up to a size, and whether the body has ended.
 async fn gather(mut body: Pin<&mut Body>, framing: Framing) -> io::Result<(Gathered, bool)> {
     let mut gathered = Gathered::default();
     let is_end = poll_fn(|context: &mut Context<'_>| {
@@ -153,16 +153,15 @@ async fn gather(mut body: Pin<&mut Body>, framing: Framing) -> io::Result<(Gathe
     Ok((gathered, is_end))
 }
 
-/// Pieces that are being written. They are not copied: all readers of a turn share them.
+/// Pieces that are being written. They aren't copied: all readers of a turn share them.
 #[derive(Debug, Default)]
 struct Gathered {
     parts: VecDeque<Bytes>,
-    /// How many bytes they have.
     bytes: usize,
 }
 
 impl Gathered {
-    /// Adds a piece. An empty one would be taken for the end.
+    /// Adds a piece. Skips an empty one, because it would mean the end.
     fn put_piece(&mut self, piece: Bytes, framing: Framing) {
         match framing {
             _ if piece.is_empty() => {}
@@ -216,7 +215,7 @@ mod tests {
 
     use super::*;
 
-    /// A body of these pieces, which ends after them.
+    /// A body of these pieces.
     struct Pieces(VecDeque<&'static str>);
 
     impl hyper::body::Body for Pieces {

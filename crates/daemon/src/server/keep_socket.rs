@@ -1,4 +1,4 @@
-//! Recreates the socket if somebody removes it or the runtime directory.
+//! Recreates the socket if it or the runtime directory is removed.
 //!
 //! The kernel reports removals from the directory, so nothing is polled.
 
@@ -16,18 +16,18 @@ use super::bind::{SocketFile, bind_unix};
 use crate::home::Home;
 use crate::ownership::Ownership;
 
-/// How long to wait after a removal, so that whoever removes things can finish.
+/// How long to wait after a removal, so that the process that removes files can finish.
 const SETTLE: Duration = Duration::from_millis(200);
-/// More than an event of the kernel can have.
+/// More than the largest kernel event.
 const EVENT_BYTES: usize = 4096;
 
-/// A socket, and the lock of the home if that had to be taken again too.
+/// A socket, and the lock of the home if it had to be taken again, too.
 type Made = (SocketFile, Option<Ownership>);
 
-/// What was recreated. It is removed when the daemon ends.
+/// The recreated sockets and locks. They are removed when the daemon ends.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Remade {
-    /// Guards the list; held for a push.
+    /// Guards the list; held only for a push.
     made: Arc<Mutex<Vec<Made>>>,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct Remade {
 pub(crate) enum Kept {
     /// The socket was recreated; listen on it.
     Again(UnixListener),
-    /// The whole home is gone, and with it everything the daemon knows.
+    /// The whole home was removed, and with it all state of the daemon.
     HomeGone,
 }
 
@@ -51,7 +51,7 @@ impl SocketKeeper {
     /// which is logged. *Cancel safety*: may be dropped at any time.
     pub(crate) async fn next(&self, clock: &Arc<dyn Clock>, stop: &Scope) -> Option<Kept> {
         let mut waited = self.watch();
-        // It may have gone before anybody watched.
+        // It may have been removed before the watch started.
         while self.home.socket().exists() {
             let watched = match &waited {
                 Ok(watched) => watched,
@@ -96,14 +96,14 @@ impl SocketKeeper {
             Ok(_) | Err(rustix::io::Errno::NOENT) => {}
             Err(error) => return Err(error.into()),
         }
-        // Not a pipe, but read like one.
+        // It isn't a pipe, but is read like one.
         Receiver::from_owned_fd_unchecked(watched)
     }
 
     fn make(&self) -> Result<UnixListener, Box<dyn std::error::Error + Send + Sync>> {
         self.home.prepare()?;
         std::fs::create_dir_all(self.home.scratch())?;
-        // The lock on a removed file excludes nobody any more.
+        // A lock on a removed file no longer excludes other daemons.
         let ownership = match self.home.daemon_lock().exists() {
             true => None,
             false => Some(Ownership::take(&self.home, self.boot_id)?),

@@ -1,4 +1,4 @@
-//! The server: our own accept loops around hyper, so that limits, time and draining are ours.
+//! The server: our own accept loops around hyper, so that we control limits, time and draining.
 
 mod accept;
 mod bind;
@@ -37,8 +37,8 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts to answer on both listeners, until `stop` is cancelled. Connections that are then in use go on
-    /// until their request is answered or `cut` is cancelled.
+    /// Starts to answer on both listeners, until `stop` is cancelled. Connections that are in use then continue until
+    /// their request is answered or `cut` is cancelled.
     pub(crate) fn start(
         tcp: TcpListener,
         unix: UnixListener,
@@ -83,7 +83,7 @@ impl Server {
         self.connections.running()
     }
 
-    /// Waits until no listener takes connections any more, and then until the last connection has ended.
+    /// Waits until no listener accepts connections any more, and then until the last connection has ended.
     ///
     /// *Cancel safety*: may be dropped at any time.
     pub(crate) async fn finished(&self) {

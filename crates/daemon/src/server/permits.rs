@@ -7,8 +7,8 @@
 use crate::options::StreamLimit;
 
 /// How many connections each listener has at once, not counting streams: several for every agent that one machine can
-/// bear. When there are more, the one that has been idle longest is closed (`connections.rs`); if all are being answered,
-/// further ones wait in the kernel's backlog.
+/// handle. Beyond that, the one that has been idle longest is closed (`connections.rs`); if all are busy, further ones
+/// wait in the kernel's backlog.
 pub(super) const MAX_CONNECTIONS: usize = 256;
 
 const CONNECTIONS_OF_BOTH_LISTENERS: usize = 2 * MAX_CONNECTIONS;
@@ -19,7 +19,7 @@ const MOST_STREAMS: usize = 16_384;
 /// The fewest streams, even if descriptors may run out then.
 const FEWEST_STREAMS: usize = 64;
 
-/// One in so many descriptors is reserved for everything else: the log, pipes of children, files of sandboxes.
+/// One in this many descriptors is reserved for everything else: the log, pipes of children, files of sandboxes.
 const FOR_THE_REST: u64 = 4;
 
 /// How many streams may be open at once if the system allows `open_files` descriptors. Further ones are refused.

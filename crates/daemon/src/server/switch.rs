@@ -25,7 +25,7 @@ pub(crate) struct Switched {
 }
 
 impl Switched {
-    /// The bytes of a stream, of which some have been read already.
+    /// The bytes of a stream, some of which have already been read.
     pub(super) fn new<S>(stream: S, read: Bytes, stop: Scope, cut: Scope) -> Self
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
@@ -43,7 +43,7 @@ impl Switched {
 /// What an answer with the status 101 attaches for its connection.
 #[derive(Clone)]
 pub(crate) struct Switch(
-    /// Guards what is done next; held to take it out.
+    /// Guards what is done next; held only to take it out.
     Arc<Mutex<Option<Next>>>,
 );
 

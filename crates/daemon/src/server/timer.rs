@@ -1,4 +1,4 @@
-//! Our clock for hyper's time limits, so that tests can move it.
+//! Provides our clock to hyper's timeouts, so that tests can control it.
 
 use std::pin::Pin;
 use std::sync::Arc;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use kernel::{Clock, Deadline, Scope};
 use tokio::sync::Semaphore;
 
-/// After so many ended streams it is worth the effort.
+/// How many streams must have ended to make it worth the effort.
 const STREAMS: u32 = 64;
 
 /// How long to wait for others that end at the same time.
@@ -39,7 +39,7 @@ impl MemoryTrimmer {
             tokio::select! {
                 biased;
                 _ = stop.wait() => return,
-                // It is never closed.
+                // The semaphore is never closed.
                 ended = self.ended.acquire_many(STREAMS) => drop(ended),
             }
             tokio::select! {
@@ -48,7 +48,7 @@ impl MemoryTrimmer {
                 () = Deadline::after(&clock, TOGETHER).passed() => {}
             }
             self.ended.forget_permits(self.ended.available_permits());
-            // It looks at all that is free, which takes a while.
+            // It scans all free memory, which takes a while.
             if let Err(error) = tokio::task::spawn_blocking(process::give_memory_back).await {
                 tracing::warn!(%error, "memory was not given back");
             }

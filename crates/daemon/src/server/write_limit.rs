@@ -1,4 +1,4 @@
-//! Bounds how long a peer may refuse to read. Otherwise it could hold its permit forever.
+//! Limits how long a peer may refuse to read. Otherwise it could hold its permit forever.
 
 use std::io;
 use std::pin::Pin;
@@ -29,7 +29,7 @@ impl<S> WriteLimit<S> {
         }
     }
 
-    /// Passes a finished attempt through, and bounds the wait of a pending one.
+    /// Passes a finished attempt through, and limits the wait of a pending one.
     fn limit<T>(&mut self, context: &mut Context<'_>, attempt: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if attempt.is_ready() {
             self.patience = None;

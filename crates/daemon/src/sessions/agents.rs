@@ -1,4 +1,4 @@
-//! The agents of this daemon: those that are built in, those that its owner has configured, and those that are installed.
+//! The agents of this daemon: built in, configured by the user, or installed.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -14,26 +14,26 @@ use sessions::{Agent, Readiness};
 use super::known_agents::KNOWN;
 use crate::configuration::{AgentSection, Configuration, ConfigurationError, ModelSection};
 
-/// The agent that follows a script. It is always there.
+/// The agent that follows a script. It is always available.
 pub(super) const REHEARSAL: &str = "rehearsal";
 /// The agent that asks a model. It is always listed, and says what it lacks.
 const MODEL: &str = "model";
 
-/// The variable that has the key if the configuration names no other one.
+/// The variable with the API key, unless the configuration names another one.
 pub(crate) const USUAL_KEY: &str = "OPENAI_API_KEY";
-/// Where the model is, before what the configuration says.
+/// The URL of the model. Takes precedence over the configuration.
 pub(crate) const BASE_URL: &str = "TIDELOCK_MODEL_BASE_URL";
-/// Where the model is, if nothing else says so. Other programs know it too.
+/// The URL of the model, if nothing else sets it. Other programs use this variable too.
 pub(crate) const USUAL_BASE_URL: &str = "OPENAI_BASE_URL";
-/// Which model, before what the configuration says.
+/// The name of the model. Takes precedence over the configuration.
 pub(crate) const MODEL_NAME: &str = "TIDELOCK_MODEL";
 
-/// The variables of this daemon.
+/// The environment variables of this daemon.
 #[derive(Clone, Copy)]
 pub(crate) struct Variables<'a>(pub(crate) &'a [(OsString, OsString)]);
 
 impl<'a> Variables<'a> {
-    /// One that is set to something.
+    /// A variable that is set and not empty.
     fn get(self, name: &str) -> Option<&'a OsStr> {
         let found = self.0.iter().find(|(known, _)| known == name);
         found
@@ -45,7 +45,7 @@ impl<'a> Variables<'a> {
         Some(self.get(name)?.to_str()?.to_owned())
     }
 
-    /// Where a program is, if it is installed.
+    /// The path of a program, if it is installed.
     pub(super) fn program(self, name: &str) -> Option<PathBuf> {
         let directories = std::env::split_paths(self.get("PATH").unwrap_or_default());
         directories
@@ -60,7 +60,7 @@ fn is_executable(path: &std::path::Path) -> bool {
     std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
-/// The variables that commands get: all but the key of the model, which is nobody's business but the daemon's.
+/// The variables for commands: all but the model's API key, which only the daemon may use.
 pub(crate) fn for_commands(
     environment: &[(OsString, OsString)],
     configuration: &Configuration,
@@ -70,7 +70,8 @@ pub(crate) fn for_commands(
     others.cloned().collect()
 }
 
-/// How the model is asked: what is set for Tidelock goes before the file, and that before what is set for everybody.
+/// How to reach the model: Tidelock's own variables take precedence over the file, and the file over the common
+/// variables.
 pub(crate) fn model_settings(
     section: &ModelSection,
     variables: Variables<'_>,
@@ -136,15 +137,15 @@ fn micros(price: f64) -> u64 {
     (price * 1_000_000.0).round() as u64
 }
 
-/// A program that speaks the protocol.
+/// A program that speaks the Agent Client Protocol.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Program {
     pub(super) section: AgentSection,
-    /// What to do if it is not there.
+    /// What to do if it isn't installed.
     pub(super) if_missing: Option<String>,
 }
 
-/// The programs that speak the protocol: those of the configuration, and those that are known and installed, if only in part.
+/// The programs that speak the protocol: configured ones, and known ones that are at least partly installed.
 pub(super) fn programs(
     configured: &BTreeMap<String, AgentSection>,
     variables: Variables<'_>,
@@ -155,7 +156,7 @@ pub(super) fn programs(
             command: found.command,
             description: format!("{}, found on this machine", known.description),
             environment: BTreeMap::new(),
-            // What it keeps of its sessions can be written in every sandbox.
+            // Its session data is writable in every sandbox.
             write_below: Vec::new(),
         };
         let if_missing = found.if_missing;
@@ -166,12 +167,12 @@ pub(super) fn programs(
         let if_missing = None;
         (name.clone(), Program { section, if_missing })
     });
-    // What somebody has configured goes before what was found.
+    // The configuration takes precedence over what was found.
     installed.chain(configured).collect()
 }
 
-/// How a program is run. It gets the variables of the daemon, since it has its own keys there, but for those that say how
-/// this daemon is set up.
+/// How to run a program. It gets the daemon's variables, which include its own API keys, except those that configure
+/// this daemon.
 pub(super) fn acp_settings(name: &str, program: Program, variables: Variables<'_>) -> AcpSettings {
     let inherited = variables.0.iter();
     let inherited = inherited.filter(|(name, _)| !name.as_encoded_bytes().starts_with(b"TIDELOCK_"));
@@ -191,7 +192,7 @@ pub(super) fn acp_settings(name: &str, program: Program, variables: Variables<'_
     }
 }
 
-/// The agent that is asked if nobody says which.
+/// The default agent.
 pub(super) fn default_agent(
     chosen: Option<&str>,
     agents: &BTreeMap<String, Arc<dyn Agent>>,
@@ -216,7 +217,7 @@ fn unknown_default<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Stri
     format!("`sessions.default_agent` is `{name}`, and there are only: {known}")
 }
 
-/// The same before any agent is made.
+/// The same, before any agent is created.
 pub(crate) fn check_default_agent(
     configuration: &Configuration,
     variables: Variables<'_>,
@@ -234,7 +235,7 @@ pub(crate) fn check_default_agent(
     }
 }
 
-/// Those that are built in.
+/// The built-in agents.
 pub(super) fn built_in(
     settings: ModelSettings,
     breakers: &kernel::CircuitBreaker,
@@ -352,7 +353,7 @@ mod tests {
         );
     }
 
-    /// A directory with programs that can be run, but for those with a minus.
+    /// A directory with executable programs; those marked with a minus aren't executable.
     fn programs_in(names: &[&str]) -> tempfile::TempDir {
         let directory = tempfile::tempdir().unwrap();
         for name in names {
@@ -394,7 +395,7 @@ mod tests {
         );
     }
 
-    /// What is installed, and what is found: a name, a command, and what is missing.
+    /// The installed programs, and what is found: a name, a command, and what is missing.
     type Case<'a> = (&'a [&'a str], &'a [(&'a str, &'a str, Option<&'a str>)]);
 
     #[test]

@@ -1,18 +1,17 @@
-//! Agents that are used if they are installed, and what is missing for those that are installed in part.
+//! Agents that are used if they are installed, and what is missing for those that are only partly installed.
 
 use super::agents::Variables;
 
-/// An agent that many have.
+/// A widely used agent.
 #[derive(Debug)]
 pub(super) struct Known {
     pub(super) name: &'static str,
-    /// For people.
     pub(super) description: &'static str,
-    /// The program itself. It may be installed without what makes it speak the protocol.
+    /// The program itself. It may be installed without the adapter that speaks the protocol.
     program: &'static str,
-    /// How it is run to speak the protocol: the first that is installed.
+    /// The commands that speak the protocol. The first one that is installed is used.
     commands: &'static [&'static [&'static str]],
-    /// How to get the first of these commands, for a program that does not come with it.
+    /// How to install the first of these commands, for a program that doesn't include it.
     adapter: Option<&'static str>,
 }
 
@@ -21,7 +20,7 @@ pub(super) const KNOWN: [Known; 8] = [
         name: "claude",
         description: "Claude Code",
         program: "claude",
-        // The second is what the first was called before its version 0.17.
+        // The second is the name of the first before version 0.17.
         commands: &[&["claude-agent-acp"], &["claude-code-acp"]],
         adapter: Some("npm install -g @agentclientprotocol/claude-agent-acp"),
     },
@@ -50,7 +49,7 @@ pub(super) const KNOWN: [Known; 8] = [
         name: "gemini",
         description: "Gemini CLI",
         program: "gemini",
-        // Older ones know no `--acp`, and newer ones still know this.
+        // Older versions don't know `--acp`, and newer ones still accept this.
         commands: &[&["gemini", "--experimental-acp"]],
         adapter: None,
     },
@@ -77,17 +76,17 @@ pub(super) const KNOWN: [Known; 8] = [
     },
 ];
 
-/// A known agent that is here, or a part of it.
+/// A known agent that is installed, at least in part.
 #[derive(Debug, Eq, PartialEq)]
 pub(super) struct Found {
     /// The program and its arguments.
     pub(super) command: Vec<String>,
-    /// What to do if the program is not there.
+    /// What to do if the program isn't installed.
     pub(super) if_missing: Option<String>,
 }
 
 impl Known {
-    /// What there is of it on the search path; nothing if there is nothing.
+    /// What is on the search path; `None` if nothing is.
     pub(super) fn find(&self, variables: Variables<'_>) -> Option<Found> {
         let installed = self.commands.iter().find_map(|command| {
             let (program, arguments) = command.split_first()?;
@@ -104,7 +103,7 @@ impl Known {
         let (adapter, command) = (self.adapter?, self.commands.first()?);
         variables.program(self.program)?;
         Some(Found {
-            // By its bare name: it is looked for whenever somebody asks, so it is found once it is installed.
+            // By its bare name: it is looked up on each use, so it is found once it is installed.
             command: command.iter().map(ToString::to_string).collect(),
             if_missing: Some(format!(
                 "`{}` is installed. Install its ACP adapter: {adapter}",

@@ -1,4 +1,4 @@
-//! Questions of agents about code, asked of the language servers that everybody shares.
+//! Answers agents' questions about code with the shared language servers.
 
 use async_trait::async_trait;
 use protocol::{CodeVerb, ErrorCode};
@@ -7,7 +7,6 @@ use sessions::{LanguageError, LanguageOrder, Languages};
 use crate::app::whole_ms;
 use crate::language_servers::{LanguageServers, answer_text};
 
-/// Asks the language servers of this daemon.
 #[derive(Clone, Debug)]
 pub(crate) struct SharedLanguages(pub(crate) LanguageServers);
 

@@ -1,11 +1,11 @@
 //! Sessions, as this daemon keeps and shows them.
 //!
-//! - `start` puts the service together: the agents, what they may do, and what others do for them.
-//! - `agents` are those that its owner has configured, and those that are built in or installed; `known_agents` says which are
-//!   looked for, and what is missing for those that are installed in part.
-//! - `shell` runs commands of agents as jobs, and `languages` answers their questions about code.
-//! - `queue` changes prompts that wait.
-//! - `wire` makes sessions and turns into what goes over the wire, for the interface and for the page alike.
+//! - `start` sets up the service: the agents, their permissions, and the services that they use.
+//! - `agents` has the configured, built-in and installed agents; `known_agents` says which ones to look for, and what
+//!   is missing for those that are only partly installed.
+//! - `shell` runs agents' commands as jobs, and `languages` answers their questions about code.
+//! - `queue` changes queued prompts.
+//! - `wire` converts sessions and turns for the wire, for the HTTP API and the page.
 
 mod agents;
 mod known_agents;

@@ -1,4 +1,4 @@
-//! Changing a prompt that waits, for the HTTP API and for the page.
+//! Changes queued prompts, for the HTTP API and the page.
 
 use std::sync::Arc;
 
@@ -7,9 +7,9 @@ use sessions::{Actor, Prompt, SessionError, Turn};
 
 use crate::app::App;
 
-/// Changes the text of a queued prompt, its place in the queue, or both. Its attachments stay.
+/// Changes the text of a queued prompt, its position in the queue, or both. Its attachments stay.
 ///
-/// *Cancel safety*: dropped half-way, the text may have changed and the place not.
+/// *Cancel safety*: if dropped, the text may have changed but not the position.
 pub(crate) async fn edit_queued(
     app: &App,
     session: SessionId,

@@ -1,4 +1,4 @@
-//! Commands of agents, as jobs: each is in the list, has its output kept, and is stopped with everything it has started.
+//! Runs agents' commands as jobs: each is listed, keeps its output, and is stopped with all its processes.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -21,10 +21,9 @@ use crate::http::consent::StartedFor;
 use crate::jobs::Environments;
 use crate::jobs::wire::to_new_job;
 
-/// What is said of a job that is cancelled because its turn is.
+/// The reason for cancelling a job when its turn is cancelled.
 const TURN_STOPPED: &str = "its turn was stopped";
 
-/// Runs commands of agents.
 #[derive(Clone)]
 pub(crate) struct JobShell {
     pub(crate) jobs: Jobs,
@@ -32,14 +31,14 @@ pub(crate) struct JobShell {
     pub(crate) log: Log,
     pub(crate) home_id: HomeId,
     pub(crate) environments: Environments,
-    /// What a command gets that wants something besides the usual.
+    /// The base environment of a command that needs additional variables.
     pub(crate) environment: Arc<[(OsString, OsString)]>,
     /// Cancelled when the daemon has ended everything else.
     pub(crate) closing: Scope,
 }
 
 impl fmt::Debug for JobShell {
-    // The environment may have secrets in it.
+    // The environment may contain secrets.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("JobShell").finish_non_exhaustive()
     }
@@ -74,9 +73,9 @@ impl JobShell {
         let place = (&self.log, self.home_id);
         let new = to_new_job(request, &order.actor, StartedFor::Anybody, place, &self.plans).await;
         let mut new = new.map_err(|problem| failed(problem.detail()))?;
-        // Somebody waits for it, so it goes before what nobody waits for.
+        // An agent waits for it, so it has priority over background jobs.
         new.job.facts.priority = Priority::HIGHEST;
-        // The wait in the queue counts as well: whoever asked has no use for it later.
+        // Waiting in the queue counts as well: the agent has no use for the result later.
         new.job.facts.deadline = Some(self.log.now().after(order.timeout));
         match self.environments.submit(&self.jobs, new).await {
             Ok(submitted) => Ok(submitted.job().id),
@@ -84,19 +83,19 @@ impl JobShell {
         }
     }
 
-    /// The whole environment, if the command is to have something besides the usual one.
+    /// The whole environment, if the command needs additional variables.
     fn environment(&self, more: &[(String, String)]) -> Option<BTreeMap<String, String>> {
         if more.is_empty() {
             return None;
         }
         let usual = self.environment.iter().filter_map(|(name, value)| {
-            // What is not UTF-8 cannot be written down in a job.
+            // A job can't store values that aren't UTF-8.
             Some((name.to_str()?.to_owned(), value.to_str()?.to_owned()))
         });
         Some(usual.chain(more.iter().cloned()).collect())
     }
 
-    /// Hands on what a job says until it has ended. A wish to stop it is made once, and then its end is waited for.
+    /// Forwards the output of a job until it has ended. A stop is requested once, and then this waits for the end.
     async fn see_through(
         &self,
         job: JobId,
@@ -120,9 +119,9 @@ impl JobShell {
                     let bytes = Bytes::copy_from_slice(&piece.bytes);
                     tokio::select! {
                         biased;
-                        // Whoever does not listen any more misses nothing: all of it is in the job.
+                        // If the receiver is gone, nothing is lost: the job has all output.
                         _ = output.send(bytes) => {}
-                        // A listener that stands still must not keep the wish from being heard.
+                        // A blocked receiver must not delay the stop.
                         _ = order.scope.wait() => {}
                     }
                 }
@@ -138,21 +137,21 @@ impl JobShell {
             why: TURN_STOPPED.to_owned(),
         };
         match self.jobs.cancel(job, request).await {
-            // It has ended by itself: so it says next.
+            // It has ended on its own, and the next item says so.
             Ok(_) | Err(ChangeError::Ended { .. }) => Ok(()),
             Err(error) => Err(failed(format!("the job {job} cannot be stopped: {error}"))),
         }
     }
 }
 
-/// What has become of the wish that a command goes on.
+/// Whether the command should still run.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Wish {
     GoOn,
     Stop,
 }
 
-/// How a command ended. One that never ran is an error, since nobody could mend its exit code.
+/// How a command ended. A command that never ran is an error, because the agent couldn't fix its exit code.
 fn end_of(job: JobId, state: &State, timeout: Duration) -> Result<ShellEnd, ShellError> {
     let ended = |exit_code: Option<i32>, text: String| Ok(ShellEnd { job, exit_code, text });
     match state {
@@ -187,7 +186,7 @@ fn exit_code(ending: &Ending) -> Option<i32> {
     i32::try_from(code).ok()
 }
 
-/// A time limit as people say it.
+/// Formats a time limit for people.
 fn in_words(time: Duration) -> String {
     let seconds = time.as_secs();
     match seconds {

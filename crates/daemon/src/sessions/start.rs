@@ -1,4 +1,4 @@
-//! How the service of sessions is put together for a daemon.
+//! Sets up the sessions service of a daemon.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -23,7 +23,7 @@ use crate::language_servers::LanguageServers;
 use crate::plans::TurnFinisher;
 use crate::start_error::StartError;
 
-/// What sessions are built on.
+/// What sessions depend on.
 #[derive(Clone, Copy)]
 pub(crate) struct Around<'a> {
     pub(crate) durable: &'a Durable,
@@ -35,9 +35,8 @@ pub(crate) struct Around<'a> {
     pub(crate) environments: &'a Environments,
     pub(crate) plans: &'a Plans,
     pub(crate) contexts: &'a ContextService,
-    /// The variables of the daemon. Agents get them, since they have their own keys there.
+    /// The variables of the daemon. Agents get them, because they include the agents' own API keys.
     pub(crate) environment: &'a [(OsString, OsString)],
-    /// The variables that commands get.
     pub(crate) for_commands: &'a [(OsString, OsString)],
     /// Cancelled when everything else has ended.
     pub(crate) closing: &'a Scope,
@@ -45,8 +44,8 @@ pub(crate) struct Around<'a> {
     pub(crate) clock: &'a Arc<dyn Clock>,
 }
 
-/// Opens the sessions of this log. Turns that an earlier daemon left are `interrupted`, and the prompts behind them go on, so
-/// everything that they need must be there.
+/// Opens the sessions of this log. Turns that an earlier daemon left running become `interrupted`, and the prompts
+/// queued behind them start, so everything that they need must be ready.
 pub(crate) async fn start(
     configuration: Configuration,
     file: Option<&Path>,
@@ -95,7 +94,7 @@ pub(crate) async fn start(
     opened.await.map_err(|error: SessionError| error.into())
 }
 
-/// What others do for agents.
+/// The services that agents use.
 fn ports(around: Around<'_>) -> Ports {
     Ports {
         shell: Arc::new(JobShell {

@@ -1,7 +1,7 @@
-//! Sessions as they are answered, for programs and for the page alike.
+//! Converts sessions for the wire, for the HTTP API and the page.
 //!
-//! Most of a session and of a turn is sent as it is stored. What is made here is what readers get instead of what the log
-//! has: times in RFC 3339 instead of milliseconds, the machine instead of its home, the open questions instead of all.
+//! Most of a session or turn is sent as stored. This module converts the rest: times to RFC 3339 instead of
+//! milliseconds, the machine instead of its home, and only the open questions instead of all.
 
 mod attachments;
 
@@ -28,7 +28,7 @@ pub(crate) async fn list(
     machines: &Machines,
     query: SessionQuery,
 ) -> Result<protocol::SessionList, SessionError> {
-    // One more than was asked for tells whether there are more.
+    // Fetch one more than requested to see whether there are more.
     let page = query.limit as usize;
     let limit = query.limit.saturating_add(1);
     let mut found = sessions.list(SessionQuery { limit, ..query }).await?;
@@ -44,7 +44,7 @@ pub(crate) async fn list(
     })
 }
 
-/// A session, with the machine that it is on, and the one that it waits for.
+/// A session, with its machine and the machine that it waits for.
 pub(crate) fn shown(sessions: &Sessions, machines: &Machines, session: &Session) -> protocol::Session {
     let awaited = sessions.awaited(session).map(|awaited| protocol::AwaitedMachine {
         home: awaited.home.to_string(),
@@ -63,7 +63,7 @@ pub(crate) fn shown(sessions: &Sessions, machines: &Machines, session: &Session)
     }
 }
 
-/// A session by itself.
+/// A session on its own.
 pub(crate) fn to_wire(session: &Session) -> protocol::Session {
     let record = &session.record;
     protocol::Session {
@@ -122,7 +122,7 @@ fn active_to_wire(active: &ActiveTurn) -> protocol::ActiveTurn {
     }
 }
 
-/// A turn, with what became of its plan.
+/// A turn, with the outcome for its plan.
 ///
 /// *Cancel safety*: it only reads.
 pub(crate) async fn turn_shown(jobs: &Jobs, turn: &Turn) -> Result<protocol::Turn, LogError> {
@@ -133,7 +133,7 @@ pub(crate) async fn turn_shown(jobs: &Jobs, turn: &Turn) -> Result<protocol::Tur
     Ok(shown)
 }
 
-/// Turns, in their order.
+/// Turns in order, with the outcome for their plans.
 ///
 /// *Cancel safety*: it only reads.
 pub(crate) async fn turns_shown(jobs: &Jobs, turns: &[Turn]) -> Result<Vec<protocol::Turn>, LogError> {
@@ -144,7 +144,7 @@ pub(crate) async fn turns_shown(jobs: &Jobs, turns: &[Turn]) -> Result<Vec<proto
     Ok(shown)
 }
 
-/// What a job that finishes a plan came to; nothing while it has not ended.
+/// The result of a job that finishes a plan; `None` until it has ended.
 fn finish_of(job: &Job) -> Option<protocol::PlanFinish> {
     let ending = match &job.record.state {
         State::Queued { .. } | State::Running { .. } => return None,
@@ -155,7 +155,7 @@ fn finish_of(job: &Job) -> Option<protocol::PlanFinish> {
     Some(finished.unwrap_or_else(|| because("interrupted", None)))
 }
 
-/// What became of the plan of a turn that no job finishes.
+/// The outcome for the plan of a turn that needs no job to finish it.
 fn finished_without_job(record: &TurnRecord) -> Option<protocol::PlanFinish> {
     record.finish.as_ref()?;
     match record.state {
@@ -168,7 +168,7 @@ fn finished_without_job(record: &TurnRecord) -> Option<protocol::PlanFinish> {
     }
 }
 
-/// A turn by itself.
+/// A turn on its own.
 pub(crate) fn turn_to_wire(turn: &Turn) -> protocol::Turn {
     let record = &turn.record;
     let attachments = record.prompt.attachments.iter();
@@ -210,7 +210,7 @@ pub(crate) async fn accepted_to_wire(
     })
 }
 
-/// Something that happened to a session. What cannot be read still has its place, its time and its name.
+/// An event of a session. If it can't be read, it still has its position, time and name.
 pub(crate) fn moment_to_wire(event: &Event) -> protocol::SessionMoment {
     let happening: Option<Happening> = serde_json::from_slice(&event.body).ok();
     let (actor, turn, text) = happening

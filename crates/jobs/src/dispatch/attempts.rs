@@ -124,7 +124,8 @@ impl Dispatcher {
                     let job = running.job.clone();
                     self.running.remove(&finished.job);
                     self.counts.fenced += 1;
-                    // Nothing of it runs anymore. If nobody has taken it over yet, it is free now.
+                    // Nothing of it is running anymore. If no other worker has taken it over yet, it is free
+                    // now.
                     self.interrupt_stale(job, LEASE_LOST.to_owned());
                 }
             }

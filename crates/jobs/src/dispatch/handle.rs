@@ -36,7 +36,7 @@ impl Dispatcher {
             }
             Message::MaxWorkers(max_workers) => {
                 if max_workers < self.parts.max_workers {
-                    // There may be no worker for them for long.
+                    // They might not get a worker for a long time.
                     self.release_ahead();
                 }
                 self.parts.max_workers = max_workers;
@@ -79,7 +79,7 @@ impl Dispatcher {
             return;
         }
         if !self.parts.handlers.contains_key(&facts.handler) {
-            // Another daemon may have the handler. Without others, nobody does.
+            // Another daemon may have the handler. Without others, no daemon does.
             if self.parts.sharing == Sharing::Alone {
                 let now = self.parts.wall.now();
                 self.schedule(job, Change::NoHandler { now });
@@ -123,7 +123,7 @@ impl Dispatcher {
         match state {
             Some(JobState::Queued | JobState::Running) => {}
             Some(state) => self.ended(id, state),
-            // Jobs that others wait for aren't collected. So somebody has changed this log by hand.
+            // Jobs that others wait for aren't collected, so this log was changed by hand.
             None => self.ended(id, JobState::Failed),
         }
     }
@@ -186,7 +186,7 @@ impl Dispatcher {
         }
     }
 
-    /// Interrupts a running job whose worker is dead, unless it is known here that it was queued again since.
+    /// Interrupts a running job with a dead worker, unless it is known here that it was queued again since.
     pub(super) fn interrupt_stale(&mut self, job: Job, text: String) {
         let now = self.parts.wall.now();
         if self
@@ -210,7 +210,7 @@ impl Dispatcher {
         }
     }
 
-    /// Handles a job that was cancelled, or for which that was requested.
+    /// Handles a job that was cancelled or has a cancel request.
     pub(super) fn handle_cancelled(&mut self, job: Box<Job>) {
         let id = job.id;
         if job.record.state.is_terminal() {

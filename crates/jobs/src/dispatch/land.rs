@@ -56,7 +56,7 @@ impl Dispatcher {
             }
         }
         if claims > 0 {
-            // Nobody else was there, so the next commit may have more claims.
+            // No other daemon interfered, so the next commit may have more claims.
             self.claims_at_once = (self.claims_at_once * 2).min(CLAIMS_AT_ONCE);
         }
     }
@@ -126,8 +126,8 @@ impl Dispatcher {
         self.ended(job.id, job.record.state.name());
     }
 
-    /// Somebody else has changed one of the streams. That one is handled with its current state, the others are
-    /// planned again.
+    /// Handles a conflict: another daemon has changed one of the streams. That one is handled with its current
+    /// state, the others are planned again.
     fn conflicted(&mut self, mut batch: Batch, stream: &StreamId, actual: Option<&StoredHead>) {
         let place = batch
             .items

@@ -95,7 +95,7 @@ pub(crate) struct Dispatcher {
     lanes: Lanes,
     /// The jobs of this worker, started or not, until their end is on disk.
     running: HashMap<JobId, Running>,
-    /// Those that were claimed ahead, in the order of their claims.
+    /// Jobs that were claimed ahead, in the order of their claims.
     ahead: ByPool<VecDeque<JobId>>,
     /// How many attempts run.
     executing: ByPool<usize>,
@@ -110,7 +110,7 @@ pub(crate) struct Dispatcher {
     claims_at_once: usize,
     claim_gate: ClaimGate,
     idle: Vec<oneshot::Sender<()>>,
-    /// Nothing is committed before this.
+    /// Nothing is committed before this time.
     pause: Option<Deadline>,
     counts: Counts,
 }
@@ -206,7 +206,7 @@ impl Dispatcher {
         }
     }
 
-    /// Runs until nothing is left to do and nobody can ask for more.
+    /// Runs until nothing is left to do and no more requests can arrive.
     pub(crate) async fn run(mut self) {
         loop {
             self.prepare();
@@ -274,7 +274,7 @@ impl Dispatcher {
     /// Waits for whatever comes first.
     async fn next_wake(&mut self) -> WakeReason {
         let due = self.next_due();
-        // Once all handles are gone, there is nobody to listen to while the last changes are written.
+        // Once all handles are gone, no more messages arrive while the last changes are written.
         let is_written = self.flight.is_none() && self.todo.is_empty();
         let is_heard = is_written || !self.parts.inbox.is_closed();
         let Self {

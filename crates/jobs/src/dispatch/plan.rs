@@ -213,7 +213,7 @@ impl Dispatcher {
     fn add(&mut self, draft: &mut Draft, job: Job, step: Step, kind: ItemKind) {
         match job.write_record(&step.record, &step.happenings) {
             Ok(write) => draft.writes.push(write),
-            // Its payload could be stored, so this is a bug. The job stays as it is.
+            // Its payload could be stored, so this is a bug. Leave the job unchanged.
             Err(error) => return tracing::error!(%error, job = %job.id, "could not encode a change of a job"),
         }
         if let Some(lane) = &job.record.facts.lane {
@@ -253,7 +253,7 @@ impl Dispatcher {
         if job.record.state.is_terminal() {
             self.ended(job.id, job.record.state.name());
         } else if job.record.state.name() == JobState::Queued && !matches!(change, Change::Claim { .. }) {
-            // Somebody else has queued it again.
+            // Another daemon has queued it again.
             self.add_if_newer(job.clone());
         }
     }

@@ -61,7 +61,7 @@ pub(super) struct OutputBuffer {
     drafts: Vec<Draft>,
     /// The output after the limit.
     overflow: Option<Overflow>,
-    /// JobProgress that is in the head, but not in an event yet.
+    /// Progress that is in the head, but not in an event yet.
     unwritten_progress: Option<JobProgress>,
     /// When an event last had progress.
     progress_written_at: Option<Instant>,
@@ -87,7 +87,7 @@ struct Overflow {
 }
 
 impl OutputBuffer {
-    /// The buffer of an attempt that follows such an output.
+    /// Creates the buffer of an attempt that follows this output.
     pub(super) fn new(attempt: u32, limit_bytes: u64, before: OutputSummary) -> Self {
         let mut buffer = Self {
             limit_bytes,
@@ -188,7 +188,7 @@ impl OutputBuffer {
         }
     }
 
-    /// A batch was written, and the stream is at this position now.
+    /// Records that a batch was written, and that the stream is now at this position.
     pub(super) fn wrote(&mut self, last_sequence: Sequence) {
         self.summary.last_sequence = last_sequence;
     }

@@ -14,7 +14,7 @@ use super::stream;
 use super::writer::{self, Message};
 
 /// How much output of an attempt may wait for the log: as much as fits into one commit. When it is full, writers
-/// wait, and so does the program whose pipe isn't read in the meantime.
+/// wait, and so does the program, because its pipe isn't read in the meantime.
 const QUEUE_BYTES: usize = 1024 * 1024;
 /// How many pieces and progress messages may wait, however small they are. When it is full, writers wait.
 const QUEUE_MESSAGES: usize = 1024;
@@ -45,7 +45,7 @@ pub(crate) struct OutputOptions {
     pub(crate) clock: Arc<dyn Clock>,
 }
 
-/// Output wasn't accepted.
+/// Why output wasn't accepted.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum OutputError {
     /// The attempt is no longer the current one, or its worker has lost its lease.

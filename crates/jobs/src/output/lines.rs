@@ -13,7 +13,7 @@ const LINE_LIMIT_BYTES: usize = 1024;
 /// A part of the output, in order.
 #[derive(Debug, Eq, PartialEq)]
 pub(super) enum LinePart<'a> {
-    /// Output as it arrived.
+    /// Output, unchanged.
     Text(&'a [u8]),
     Progress(JobProgress),
 }

@@ -1,15 +1,15 @@
-//! What a job says: its output and its progress, as a stream of its own.
+//! A job's output and progress, in a separate stream.
 //!
-//! - [`Output`] takes what an attempt says. One task per attempt writes it (`writer`), and is there only once
-//!   something was said. What is to be written is decided by `buffer`, which is pure.
-//! - [`OutputTail`] reads it, while it is said or later.
+//! - [`Output`] receives the output of an attempt. One task per attempt writes it (`writer`); it starts with
+//!   the first output. `buffer`, which is pure, decides what to write.
+//! - [`OutputTail`] reads it, live or later.
 //!
 //! **Who owns the state:** the stream `job-output/ID`. Its head is the [`OutputSummary`] with the number of the attempt
 //! that wrote it; its events are pieces, notes and progress. Only the worker that has the job writes it, under its
 //! lease, and each write names the version it saw.
 //!
 //! **Invariant:** at every version, the pieces of standard output and standard error that were ever written have
-//! `bytes - cut_bytes` bytes together. Lines that speak of progress are not output, and are counted nowhere.
+//! `bytes - cut_bytes` bytes in total. Progress lines aren't output, and aren't counted anywhere.
 //!
 //! **What must not happen here:** a write to the stream of the job itself. So output can never undo a change of state.
 

@@ -25,10 +25,10 @@ use crate::{
 /// may be hundreds of them, so fewer large events are read.
 const PAGE_EVENTS: usize = 4;
 
-/// Following ended before the job did.
+/// Why following ended before the job did.
 #[derive(Debug, thiserror::Error)]
 pub enum FollowEnd {
-    /// There is no such job, or no longer.
+    /// The job doesn't exist, or no longer does.
     #[error("there is no such job")]
     NotFound,
     /// The reader's scope was cancelled.
@@ -187,7 +187,7 @@ impl OutputTail {
         }
     }
 
-    /// Reads the job and its output, so that nobody starts to follow a job that doesn't exist.
+    /// Reads the job and its output, so that following a job that doesn't exist fails early.
     ///
     /// *Cancel safety*: if the future is dropped, the next item does the same first.
     pub async fn begin(&mut self) -> Result<(), FollowEnd> {
@@ -231,7 +231,7 @@ impl OutputTail {
             };
             let tail = || Box::new(self.log.tail(&job_stream, head.last_sequence, &self.scope));
             self.job = JobWatch::Open(known.unwrap_or_else(tail));
-            // What is followed already arrives that way.
+            // If the output is already followed, new events arrive that way.
             return Ok(match self.live {
                 Some(_) => None,
                 None => self.take_or_follow(page),
@@ -295,7 +295,7 @@ impl OutputTail {
         page.events.retain(|event| event.sequence > place.sequence);
         let bytes: usize = page.events.iter().map(|event| event.body.len()).sum();
         self.page = (EVENT_BYTES * page.events.len() / bytes.max(1)).clamp(1, PAGE_EVENTS);
-        // These may be larger than those before. What is too much to hold is read again when its turn comes.
+        // These may be larger than those before. Events that are too large to hold now are read again later.
         let mut held = 0;
         for event in page.events {
             held += event.body.len();
@@ -307,7 +307,7 @@ impl OutputTail {
         None
     }
 
-    /// The same. After an empty page, follows the output.
+    /// Like [`take`](Self::take), but follows the output after an empty page.
     fn take_or_follow(&mut self, page: Page) -> Option<Sequence> {
         let resync = self.take(page);
         if resync.is_none() && self.ready.is_empty() {

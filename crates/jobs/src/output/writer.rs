@@ -24,7 +24,7 @@ use crate::history;
 /// may become several.
 const BATCH_EVENTS: usize = eventlog::COMMIT_LIMIT_ITEMS / 2;
 
-/// How much output is kept in memory that the log may still lose. Beyond that, a durable commit flushes it.
+/// How much output that the log may still lose is kept in memory. Beyond that, a durable commit flushes it.
 const UNSETTLED_BYTES: usize = 1024 * 1024;
 
 /// How many times a writer tries to take the stream over: once more for what readers did not see yet, and once
@@ -91,7 +91,7 @@ struct Writer {
 type Reply = Option<oneshot::Sender<Result<OutputSummary, OutputError>>>;
 
 impl Writer {
-    /// Takes the stream over from earlier attempts. The first attempt has none before it and needn't look.
+    /// Takes the stream over from earlier attempts. The first attempt needn't check for one.
     async fn open(options: OutputOptions) -> Result<Self, OutputError> {
         let is_first = options.attempt <= 1;
         let mut writer = Self {
@@ -202,7 +202,7 @@ impl Writer {
         committed.map_err(|error| self.refused(error))
     }
 
-    /// Writes what is due. If it is refused, that is lost.
+    /// Writes what is due. If the commit is refused, that output is lost.
     async fn try_commit(&mut self) -> Result<(), CommitError> {
         let Batch { drafts, summary } = self.buffer.batch(self.options.clock.now());
         let attempt = self.options.attempt;
@@ -219,7 +219,7 @@ impl Writer {
         }
     }
 
-    /// The server of the log has crashed and lost what it had not flushed. All of that is written again.
+    /// Rewrites the output that the log's server lost in a crash because it hadn't been flushed.
     async fn write_again(
         &mut self,
         head: &Head,
@@ -278,8 +278,8 @@ impl Writer {
         }
     }
 
-    /// The stream isn't as this writer left it. Either a later attempt writes, or the log had to roll back what
-    /// it had acknowledged, because it couldn't be written to disk.
+    /// Explains why the stream isn't as this writer left it. Either a later attempt is writing, or the log had
+    /// to roll back output that it had acknowledged, because it couldn't be written to disk.
     fn overtaken(&self, actual: Option<&StoredHead>) -> OutputError {
         let is_ours = actual
             .and_then(|stored| OutputHead::of(stored).ok())
@@ -287,18 +287,17 @@ impl Writer {
         match self.options.log.health() {
             _ if !is_ours => OutputError::Fenced,
             Health::Refusing { reason } => OutputError::Log(reason),
-            // There is space again by now, but what was written before is lost anyway.
+            // There may be space again by now, but the earlier output is lost anyway.
             _ => OutputError::Log(LogError::Engine(Arc::new(OutputRolledBack))),
         }
     }
 }
 
-/// The log has lost what it had acknowledged.
+/// The log lost output that it had acknowledged.
 #[derive(Debug, thiserror::Error)]
 #[error("the output could not be written to disk and was rolled back")]
 struct OutputRolledBack;
 
-/// What the writer does next.
 enum Next {
     Message(Message),
     Due,

@@ -277,7 +277,7 @@ impl World {
         let newest = self.newest.get(&number).copied();
         let version = match (newest, age) {
             (Some(version), Age::Same) => version,
-            // This includes jobs that have been taken, by somebody who doesn't know that yet.
+            // This includes jobs that have been taken, inserted by a caller that doesn't know that yet.
             (Some(version), Age::Old) => version - 1,
             _ => {
                 self.versions += 10;

@@ -9,7 +9,7 @@
 //!
 //! 1. A group exposes its first entry if it has room, and otherwise nothing; `fronts` has exactly what groups
 //!    expose and the entries without a lane.
-//! 2. A lane is kept as long as something runs or waits in it. No group is empty.
+//! 2. A lane is kept as long as something is running or waiting in it. No group is empty.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -95,7 +95,7 @@ impl Ready {
         let state = self.lanes.entry(lane.clone()).or_default();
         let before = std::mem::replace(&mut state.running, running);
         let (low, high) = (before.min(running), before.max(running));
-        // Only groups whose limit lies between the two counts open or close.
+        // Only groups with a limit between the two counts open or close.
         if let Some(from) = limit_above(low) {
             let to = limit_above(high.saturating_sub(1)).unwrap_or(NonZeroU16::MAX);
             for (limit, group) in state.groups.range_mut(from..=to.max(from)) {

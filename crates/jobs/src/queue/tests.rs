@@ -1,4 +1,4 @@
-//! What a queue must do whatever is in it: nothing starves, and size doesn't matter.
+//! What a queue guarantees whatever it contains: nothing starves, and size doesn't matter.
 
 use std::{num::NonZeroU16, sync::Arc};
 
@@ -13,7 +13,7 @@ use crate::{
 };
 use eventlog::UnixMs;
 
-/// Enough to notice if a step looked at all of them.
+/// Enough to notice if a step visited all of them.
 const JOBS: usize = QUEUE_LIMIT / 2;
 
 pub(super) fn id(number: usize) -> JobId {
@@ -98,7 +98,7 @@ fn equals_are_taken_in_the_order_in_which_they_came() {
     assert_eq!(order, [5, 3, 9, 1].map(id));
 }
 
-/// This takes seconds if each step costs a logarithm, and hours if it looks at all of them.
+/// This takes seconds if each step costs a logarithm, and hours if it visits all of them.
 #[test]
 fn a_long_queue_and_a_blocked_lane_slow_nobody_down() {
     let mut queue = Queue::default();
@@ -155,7 +155,7 @@ fn why_is_answered_for_the_time_that_is_named() {
     };
     queue.insert(&delayed, []);
     let (lane, time) = (Arc::from("cargo"), WaitingFor::Time(UnixMs(100)));
-    // The queue doesn't need to be told the time first.
+    // The queue needn't be advanced to this time first.
     assert_eq!(queue.why(id(0), UnixMs(99), |_| (1, 2)), Some(time));
     assert_eq!(
         queue.why(id(0), UnixMs(100), |_| (1, 2)),

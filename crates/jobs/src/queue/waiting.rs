@@ -29,7 +29,7 @@ use eventlog::UnixMs;
 /// starts. Further submissions are refused.
 pub(crate) const QUEUE_LIMIT: usize = 200_000;
 
-/// How a job ended that others may wait for.
+/// The end of a job that others may wait for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum DependencyEnd {
     Succeeded,
@@ -41,11 +41,11 @@ pub(crate) enum DependencyEnd {
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
     slots: HashMap<JobId, QueuedEntry>,
-    /// Lanes span pools: how many jobs run in one is told to each.
+    /// Lanes span pools, so each pool is told how many jobs run in a lane.
     ready: ByPool<Ready>,
-    /// How many only handle the end of another job.
+    /// How many entries only handle the end of another job.
     followers: usize,
-    /// Those that only wait for a time, by that time.
+    /// Entries that only wait for a time, by that time.
     delayed: BTreeSet<(UnixMs, JobId)>,
     deadlines: BTreeSet<(UnixMs, JobId)>,
     expired: BTreeSet<JobId>,
@@ -77,13 +77,13 @@ impl Queue {
         self.slots.len()
     }
 
-    /// How many only wait for a worker and room in their lane, as of the last [`Queue::advance`].
+    /// How many entries only wait for a worker and room in their lane, as of the last [`Queue::advance`].
     #[cfg(test)]
     pub(crate) fn ready_len(&self) -> usize {
         Pool::ALL.iter().map(|pool| self.ready[*pool].len()).sum()
     }
 
-    /// How many only handle the end of another job.
+    /// How many entries only handle the end of another job.
     pub(crate) fn followers(&self) -> usize {
         self.followers
     }
@@ -166,7 +166,7 @@ impl Queue {
         }
     }
 
-    /// One job less runs in a lane.
+    /// Counts one less running job in a lane.
     pub(crate) fn lane_freed(&mut self, lane: &Arc<str>) {
         let running = self.running_in(lane).saturating_sub(1);
         self.lane_set(lane, running);
@@ -182,8 +182,9 @@ impl Queue {
         self.running_in(lane)
     }
 
-    /// A job has ended. If it succeeded, jobs that waited for nothing else are free. If not, the returned jobs
-    /// must fail now: they stay, and are never taken, until they are removed. It does no harm to call this twice.
+    /// Handles the end of a job. If it succeeded, jobs that waited for nothing else are free. If not, the
+    /// returned jobs must fail now: they stay, and are never taken, until they are removed. Calling this twice
+    /// does no harm.
     pub(crate) fn dependency_ended(&mut self, id: JobId, end: DependencyEnd) -> Vec<JobId> {
         let mut failing = Vec::new();
         for dependent in self.dependents.get(&id).cloned().unwrap_or_default() {
@@ -218,7 +219,7 @@ impl Queue {
         self.dependents.contains_key(&id)
     }
 
-    /// Makes entries ready whose time has come, and expires those whose deadline has passed.
+    /// Makes entries ready once their time has come, and expires those with a deadline that has passed.
     pub(crate) fn advance(&mut self, now: UnixMs) {
         // Deadlines come first: an expired entry doesn't become ready.
         while let Some((_, id)) = pop_until(&mut self.deadlines, now) {
@@ -238,7 +239,7 @@ impl Queue {
         }
     }
 
-    /// Up to `limit` entries whose deadline has passed. They stay until they are removed.
+    /// Up to `limit` entries with a deadline that has passed. They stay until they are removed.
     pub(crate) fn expired(&mut self, now: UnixMs, limit: usize) -> Vec<JobId> {
         self.advance(now);
         self.expired.iter().take(limit).copied().collect()
@@ -348,7 +349,7 @@ impl Queue {
     }
 }
 
-/// Removes the first entry whose time has come.
+/// Removes the first entry if its time has come.
 fn pop_until(times: &mut BTreeSet<(UnixMs, JobId)>, now: UnixMs) -> Option<(UnixMs, JobId)> {
     let first = *times.first().filter(|(moment, _)| *moment <= now)?;
     times.remove(&first);

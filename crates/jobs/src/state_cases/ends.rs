@@ -1,4 +1,4 @@
-//! How attempts end, and who may say so.
+//! How attempts end, and who may report it.
 
 use protocol::JobIfInterrupted;
 use serde_json::{Value, json};
@@ -90,7 +90,7 @@ fn retries(record: Record, reason: FailReason, not_before: UnixMs) -> Result<Ste
     step(record, state, vec![happening])
 }
 
-/// The record with so many attempts that failed.
+/// The record with this many failed attempts.
 fn failed(record: Record, failures: u32) -> Record {
     with(record, |record| record.failures = failures)
 }
@@ -105,7 +105,7 @@ fn ends_of_attempts() {
         step(record, state, vec![Happening::Succeeded { ending }])
     };
     let passed = || due(running(), NOW);
-    // The pause after the first failure is 1,000 ms here, so that the next attempt would start at 10,000.
+    // The pause after the first failure is 1,000 ms here, so the next attempt would start at 10,000.
     let retry_at = UnixMs(10_000);
     let (time_limit, deadline) = (
         End::Stopped(StopCause::TimeLimit),
@@ -168,7 +168,7 @@ fn ends_of_attempts() {
             time_limit,
             fails(failed(passed(), 1), passed_reason, ours()),
         ),
-        // The next attempt could not start in time.
+        // The next attempt couldn't start in time.
         (
             due(running(), retry_at),
             End::Failed,
@@ -303,7 +303,7 @@ fn interruptions() {
     for (record, expected) in cases {
         assert_eq!(interrupt(&record, 3), expected, "{record:?}");
     }
-    // A worker that is told to end says the same of itself, with what its handler had to say.
+    // A worker that is being drained reports the same about itself, along with its handler's result.
     let drained = finish(&repeated(running()), End::Stopped(StopCause::Draining));
     assert_eq!(drained, again(times(repeated(running()), 1), None, ours()));
 }

@@ -9,10 +9,9 @@ use crate::{
 };
 use eventlog::UnixMs;
 
-/// When a history begins.
 pub(super) const START_MS: u64 = 1_000_000;
 
-/// One thing that happens in a history. `back` says of which claim somebody speaks: 0 is the newest.
+/// One thing that happens in a history. `back` selects the claim it refers to: 0 is the newest.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Action {
     Claim {
@@ -40,14 +39,14 @@ pub(super) enum Action {
     },
 }
 
-/// Who speaks of a claim.
+/// Who reports on a claim.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Speaker {
     WhoeverMadeIt,
     Worker(usize),
 }
 
-/// A job, and how long it is delayed.
+/// A job's facts, and its delay.
 pub(super) fn facts() -> impl Strategy<Value = (Facts, u64)> {
     let delay_ms = prop_oneof![Just(0), 1_u64..3_000];
     let deadline_ms = prop_oneof![3 => Just(None), 1 => (1_u64..30_000).prop_map(Some)];

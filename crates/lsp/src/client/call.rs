@@ -1,6 +1,7 @@
 //! The futures of a caller: a request, a notification, a flush.
 //!
-//! Each has queued its message when it is made, and takes back or cancels what it no longer wants when it is dropped.
+//! Each future queues its message when it is created. When it is dropped, it withdraws or cancels what the caller no
+//! longer wants.
 
 use std::{
     future::Future,
@@ -70,7 +71,7 @@ impl Waiting {
         scope: &Scope,
     ) -> Result<Self, RequestError> {
         let message = message?;
-        // What nobody waits for is not asked.
+        // Don't send a request that the caller no longer wants.
         if let Some(cause) = scope.cause() {
             return Err(RequestError::Cancelled { cause });
         }
@@ -93,7 +94,7 @@ impl Waiting {
 
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Reply, RequestError>> {
         if let Poll::Ready(answer) = Pin::new(&mut self.answer).poll(context) {
-            // The other side is only dropped with an answer, or by the give-up below, which ends the polling.
+            // The sender is only dropped with an answer, or by the give-up below, which ends the polling.
             return answer.map_or(Poll::Pending, Poll::Ready);
         }
         if let Poll::Ready(cause) = Pin::new(&mut self.cancelled).poll(context) {
@@ -109,7 +110,7 @@ impl Waiting {
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        // A request that has come to its end is not pending any more, and this does nothing.
+        // A request that has finished is no longer pending, and this does nothing.
         self.shared.abandon(self.id, AbandonReason::Cancelled);
     }
 }

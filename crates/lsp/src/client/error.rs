@@ -29,8 +29,8 @@ pub enum RequestError {
 }
 
 impl RequestError {
-    /// Whether the server says that the request may succeed if it is sent again: the document changed, or the server
-    /// cancelled it.
+    /// Whether the server indicates that the request may succeed if it is sent again: the document changed, or the
+    /// server cancelled it.
     pub fn may_be_sent_again(&self) -> bool {
         matches!(
             self,

@@ -30,7 +30,7 @@ impl Drop for Handle {
 }
 
 impl Client {
-    /// Starts the connection. What the server sends unasked goes to `incoming`.
+    /// Starts the connection. Unsolicited messages from the server go to `incoming`.
     pub fn start(
         connection: Connection,
         settings: ClientSettings,
@@ -51,7 +51,7 @@ impl Client {
 
     /// Sends a request. Parameters of `()` or `None` are left out.
     ///
-    /// The request is queued by this call, not by the first poll, so the order of calls is the order on the wire. It
+    /// This call queues the request, not the first poll, so the order of calls is the order on the wire. The request
     /// ends with the answer, at the deadline, with the scope, or with the connection, whichever comes first.
     ///
     /// *Cancel safety*: dropping the future abandons the request and tells the server.
@@ -68,8 +68,8 @@ impl Client {
 
     /// Sends a notification. Parameters of `()` or `None` are left out.
     ///
-    /// Like a request, it takes its place in the order at once. The future ends when the message has been accepted,
-    /// which only takes time if the server does not read.
+    /// Like a request, it takes its position in the queue at once. The future ends when the message has been accepted,
+    /// which only takes time if the server isn't reading.
     ///
     /// *Cancel safety*: dropping the future withdraws the message if it has not been accepted.
     pub fn notify<P: Serialize + ?Sized>(&self, method: &str, params: &P, deadline: &Deadline) -> Notice {
@@ -113,13 +113,13 @@ impl Client {
     }
 }
 
-/// Receives what a server sends unasked, in order.
+/// Receives unsolicited messages from a server, in order.
 ///
-/// The task that reads makes the calls: they must not block, and nothing else is read while one runs.
+/// The reader task makes the calls: they must not block, and nothing else is read while one runs.
 pub trait Incoming: Send + Sync + 'static {
     fn notification(&self, method: &str, params: Option<&RawValue>);
 
-    /// A request of the server. Answer unknown methods with
+    /// A request from the server. Answer unknown methods with
     /// [`ResponseError::method_not_found`](crate::ResponseError::method_not_found).
     fn request(&self, method: &str, params: Option<&RawValue>) -> Result<serde_json::Value, ResponseError>;
 }
@@ -129,7 +129,7 @@ pub struct ClientSettings {
     pub limits: FrameLimits,
     /// How long a message may take from its first byte to its last.
     pub message_time: Duration,
-    /// How long the server may take to read the next byte of what is written to it.
+    /// How long the server may take to read the next byte that we write.
     pub stall_time: Duration,
 }
 

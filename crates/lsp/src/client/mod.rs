@@ -8,12 +8,12 @@
 //!
 //! 1. Messages are queued in the call, in one step with the id of a request. So the order of calls is the order
 //!    on the wire, whichever future is polled first, and ids grow on the wire.
-//! 2. A request is in the table of pending ones from that step until it is answered, given up, or the client is
-//!    closed; exactly one of the three removes it. If a request that the server may have seen is given up, the
-//!    server is told.
+//! 2. A request is in the table of pending requests from that step until it is answered, given up, or the client is
+//!    closed; exactly one of the three removes it. If a request that the server may have seen is given up, the server
+//!    is notified.
 //! 3. Closing is final and happens once: the first reason counts, and all waiters get it.
-//! 4. Whatever a server can make grow has a named limit, and so has whatever callers can pile up.
-//! 5. The task that reads never waits for the one that writes.
+//! 4. Everything that a server can make grow has a named limit, and so does everything that callers can pile up.
+//! 5. The reader task never waits for the writer task.
 
 mod call;
 mod error;

@@ -1,18 +1,19 @@
 //! The messages that wait to be written, in the order of the calls.
 //!
-//! Pure: no clock, task or lock. `N` is how somebody is told.
+//! Pure: no clock, task or lock. `N` notifies a caller.
 //!
-//! A message takes its place in the call and keeps it. The first so many are *accepted*: they go out whatever becomes
-//! of their callers. The others are waiting: they belong to a caller who still waits, and who withdraws the
-//! message when its patience ends. So the order is that of the calls, full or not, and what piles up in front of
-//! a server that does not read is bounded by the two limits below and by what callers hold anyway.
+//! A message takes its position in the call and keeps it. A limited number at the front are *accepted*: they are sent
+//! no matter what happens to their callers. The others are waiting: each belongs to a caller that is still waiting, and
+//! that withdraws the message when its deadline passes. So the order is that of the calls, whether or not the queue is
+//! full, and what piles up for a server that isn't reading is bounded by the two limits below and by what callers hold
+//! anyway.
 
 use std::collections::VecDeque;
 
 use bytes::Bytes;
 
 /// How many messages are accepted ahead of a write: more than a burst of edits, and few enough that a caller soon
-/// notices a server that does not read. When it is full, callers wait until their own deadline.
+/// notices a server that isn't reading. When it is full, callers wait until their own deadline.
 pub(super) const ACCEPTED_MESSAGES: usize = 256;
 
 /// How many bytes are accepted ahead of a write. A single message may be larger; it is then sent alone.
@@ -21,15 +22,15 @@ pub(super) const ACCEPTED_BYTES: usize = 4 * 1024 * 1024;
 /// How many messages may wait to be accepted. When it is full, the call is refused.
 pub(super) const MAX_WAITING: usize = 8192;
 
-/// How many answers to the server may be unsent. A server that sends so many requests without reading an answer is
+/// How many answers to the server may be unsent. A server that sends this many requests without reading an answer is
 /// flooding us, and the client is closed.
 pub(super) const MAX_UNSENT_ANSWERS: usize = 1024;
 
-/// How many cancellations may be unsent: as many as requests may be pending. Further ones are dropped; the server
-/// does not read them anyway.
+/// How many cancellations may be unsent: as many as requests may be pending. Further ones are dropped, because the
+/// server isn't reading them anyway.
 const MAX_UNSENT_CANCELS: usize = super::pending::MAX_PENDING;
 
-/// The place of a message. A later message has a greater one.
+/// The position of a message. A later message has a greater one.
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) struct Ticket(u64);
 
@@ -68,7 +69,7 @@ pub(super) enum Admission {
 #[derive(Debug)]
 pub(super) struct Batch<N> {
     pub(super) messages: VecDeque<Bytes>,
-    /// To be told now: their messages have been accepted.
+    /// To be notified now: their messages have been accepted.
     pub(super) admitted: Vec<N>,
     pub(super) written: Vec<N>,
 }
@@ -76,7 +77,7 @@ pub(super) struct Batch<N> {
 #[derive(Debug)]
 pub(super) struct Outbox<N> {
     entries: VecDeque<Entry<N>>,
-    /// So many at the front are accepted, and they have so many bytes.
+    /// How many messages at the front are accepted, and their total bytes.
     accepted: usize,
     accepted_bytes: usize,
     next_ticket: u64,
@@ -106,12 +107,12 @@ impl<N> Outbox<N> {
         self.entries.len() - self.accepted >= MAX_WAITING
     }
 
-    /// Queues a request. Its caller waits for the answer, so nobody is notified.
+    /// Queues a request. Its caller waits for the answer, so there is no notification.
     pub(super) fn push_request(&mut self, bytes: Bytes) -> Ticket {
         self.push(bytes, Kind::Call, Tell::Nobody)
     }
 
-    /// Queues a notification. If it can't be accepted yet, `notify` is told once it is.
+    /// Queues a notification. If it can't be accepted yet, `notify` fires once it is.
     pub(super) fn push_notification(&mut self, bytes: Bytes, notify: N) -> (Ticket, Admission) {
         let ticket = self.push(bytes, Kind::Call, Tell::WhenAccepted(notify));
         let admission = if self.accepted == self.entries.len() {
@@ -122,7 +123,7 @@ impl<N> Outbox<N> {
         (ticket, admission)
     }
 
-    /// Queues a mark: `notify` is told once everything before it has been written.
+    /// Queues a mark: `notify` fires once everything before it has been written.
     pub(super) fn push_mark(&mut self, notify: N) -> Ticket {
         self.push(Bytes::new(), Kind::Call, Tell::WhenWritten(notify))
     }
@@ -153,7 +154,7 @@ impl<N> Outbox<N> {
             kind,
             notify,
         });
-        // If it is accepted at once, its caller learns that from the call, and no other message is waiting.
+        // If it is accepted at once, the call returns that to its caller, and no other message is waiting.
         drop(self.admit());
         ticket
     }
@@ -267,7 +268,7 @@ mod tests {
         prop::collection::vec(step, 1..25)
     }
 
-    /// The queue beside a plain list of what should be in it. Who is told is named by the number of the message.
+    /// The queue next to a plain list of its expected content. Callers are identified by the number of their message.
     #[derive(Default)]
     struct Run {
         outbox: Outbox<u64>,
@@ -279,7 +280,7 @@ mod tests {
     }
 
     impl Run {
-        /// A message that tells its number, so that no two are the same.
+        /// A message that contains its number, so that no two are the same.
         fn message(&mut self, bytes: usize) -> (u64, Bytes) {
             self.next += 1;
             let mut message = self.next.to_be_bytes().to_vec();

@@ -1,17 +1,17 @@
 //! The requests that wait for an answer, and those that no longer do.
 //!
-//! Pure: no clock, task or lock. `S` is where the answer goes to.
+//! Pure: no clock, task or lock. `S` receives the answer.
 
 use std::collections::{BTreeSet, HashMap};
 
 use super::outbox::Ticket;
 
 /// How many requests may be pending. A busy session has dozens; thousands mean that the server hangs or that a caller
-/// runs wild. Further requests are refused.
+/// is out of control. Further requests are refused.
 pub(super) const MAX_PENDING: usize = 4096;
 
-/// How many abandoned requests are remembered, to recognize their late answers. Of older ones only the highest id is
-/// kept: a wrong answer to one of those passes for a late one, which does no harm.
+/// How many abandoned requests are remembered, to recognize their late answers. For older ones, only the highest id is
+/// kept: a wrong answer to one of those passes for a late one, which is harmless.
 const MAX_ABANDONED: usize = 4096;
 
 /// How many answers with unknown ids may come in a row. A server that answers twice now and then is tolerable; one
@@ -91,7 +91,7 @@ impl<S> Pending<S> {
         }
     }
 
-    /// Removes a request that nobody waits for any more; `None` if it isn't pending.
+    /// Removes a request that no caller waits for any more; `None` if it isn't pending.
     pub(super) fn remove(&mut self, id: i64) -> Option<(Ticket, S)> {
         let waiting = self.waiting.remove(&id)?;
         Some((waiting.ticket, waiting.answer))

@@ -1,4 +1,4 @@
-//! The task that reads.
+//! The reader task.
 
 use std::{
     future::{Future as _, poll_fn},
@@ -120,7 +120,7 @@ impl Reading {
                 let outcome = self.incoming.request(&method, params);
                 match encode_response(&id, outcome.as_ref()) {
                     Ok(answer) => self.shared.lock().answer(answer)?,
-                    // A tree of JSON values always comes out as JSON.
+                    // A tree of JSON values always serializes as JSON.
                     Err(error) => tracing::error!(%method, %error, "an answer could not be sent"),
                 }
                 self.shared.ring();
@@ -145,7 +145,7 @@ impl Reading {
     fn answer(&self, id: Option<&MessageId>, outcome: Result<Reply, RequestError>) -> Result<(), Closed> {
         let addressee = self.shared.lock().answered(id)?;
         match addressee {
-            // Whoever does not wait any more does not need it.
+            // The send fails only if the caller no longer waits.
             Some(answer) => drop(answer.send(outcome)),
             None => tracing::debug!(?id, "an answer that nobody waits for"),
         }

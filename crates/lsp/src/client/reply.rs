@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 /// A result, as the server wrote it.
 ///
-/// It shares the memory of the read that brought it, up to 64 KiB for a small one. To keep it for long, copy it.
+/// It shares the memory of the read it arrived in, up to 64 KiB for a small one. Copy it to keep it for long.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Reply {
     result: Bytes,

@@ -16,7 +16,7 @@ use crate::wire::encode_cancel;
 
 pub(super) type Answer = oneshot::Sender<Result<Reply, RequestError>>;
 
-/// Tells a caller that its message has been accepted or written.
+/// Notifies a caller that its message has been accepted or written.
 pub(super) type Notified = oneshot::Sender<()>;
 
 pub(super) struct ClientShared {
@@ -26,7 +26,7 @@ pub(super) struct ClientShared {
     state: Mutex<State<Answer, Notified>>,
     /// Notified when something has been queued.
     queued: Notify,
-    /// Why the client is closed. Written once, by whoever closed the state.
+    /// Why the client is closed. Written once, by the caller that closed the state.
     closed: Slot<Option<Arc<Closed>>>,
 }
 
@@ -42,7 +42,7 @@ impl ClientShared {
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State<Answer, Notified>> {
-        // A panic in a critical section would be a defect of the pure state, whose every step leaves it whole.
+        // A panic in a critical section would be a bug in the pure state, which every step leaves consistent.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -66,7 +66,7 @@ impl ClientShared {
         drop(remains.outbox);
         for answer in remains.answers {
             let reason = Arc::clone(&reason);
-            // Whoever does not wait any more does not need to know.
+            // The send fails only if the caller no longer waits.
             drop(answer.send(Err(RequestError::Closed { reason })));
         }
     }
@@ -79,7 +79,7 @@ impl ClientShared {
             .wait_until(Option::is_some, Deadline::never(), &nobody.scope());
         match wait.await.map(|seen| Option::clone(&seen.state)) {
             Ok(Some(reason)) => reason,
-            // Neither the deadline nor the scope can end the wait.
+            // Neither a deadline nor a scope can end this wait.
             _ => std::future::pending().await,
         }
     }
@@ -101,7 +101,7 @@ impl ClientShared {
     }
 }
 
-/// Tells everybody; whoever does not listen any more does not need to know.
+/// Notifies all of them. Those that no longer listen don't need to know.
 pub(super) fn notify(everybody: Vec<Notified>) {
     for somebody in everybody {
         let _: Result<(), ()> = somebody.send(());

@@ -1,6 +1,6 @@
-//! Everything that a client decides, without clock, task or lock.
+//! All decisions of a client, without clock, task or lock.
 //!
-//! `A` is where an answer goes to, `N` is how a caller is told that its message has been accepted.
+//! `A` receives an answer, `N` notifies a caller that its message has been accepted.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub struct Counters {
     pub oversized: u64,
     /// Answers that came after the request had been given up.
     pub late_answers: u64,
-    /// Answers to requests that nobody made, or a second time.
+    /// Answers to requests that were never made, or that were already answered.
     pub unknown_ids: u64,
     pub notifications_in: u64,
     pub requests_in: u64,
@@ -56,7 +56,7 @@ impl Counters {
     }
 }
 
-/// A call was not taken.
+/// Why a call was refused.
 #[derive(Debug, PartialEq)]
 pub(super) enum Refused {
     Closed(Arc<Closed>),
@@ -69,12 +69,12 @@ pub(super) enum AbandonReason {
     Cancelled,
 }
 
-/// What is left to do after a request was given up.
+/// What is left to do after giving up a request.
 #[derive(Debug, Eq, PartialEq)]
 pub(super) enum Aftermath<N> {
     /// It was never sent. These messages have been accepted in its place.
     Unsent { admitted: Vec<N> },
-    /// The server may have it, and should be told.
+    /// The server may have it, and should be notified.
     TellServer,
 }
 
@@ -149,7 +149,7 @@ impl<A, N> State<A, N> {
         }
     }
 
-    /// Withdraws the notification or mark of a caller that has gone. One that was accepted is sent all the same.
+    /// Withdraws the notification or mark of a caller that no longer waits. An accepted one is still sent.
     pub(super) fn withdraw_waiting(&mut self, ticket: Ticket) -> Option<Vec<N>> {
         if !self.outbox.is_waiting(ticket) {
             return None;

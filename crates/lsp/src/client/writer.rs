@@ -1,4 +1,4 @@
-//! The task that writes.
+//! The writer task.
 
 use std::{
     collections::VecDeque,

@@ -1,4 +1,4 @@
-//! The book as others hold it: leases, and waiting until a server has been told.
+//! The shared handle of the book: leases, and waiting until a server is up to date.
 
 use std::{
     collections::BTreeSet,
@@ -31,7 +31,7 @@ pub enum DocumentError {
     Uri(#[from] UriError),
 }
 
-/// The wait ended before the server was told.
+/// The wait ended before the server was up to date.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum SentError {
     #[error("generation {asked} of the server is not the current one")]
@@ -52,8 +52,7 @@ pub struct Documents {
 }
 
 struct DocumentsShared {
-    /// Guards the documents and what the server was told about them. Held no longer than it takes to compare two
-    /// texts.
+    /// Guards the documents and what the server knows about them. Held no longer than it takes to compare two texts.
     book: Mutex<Book>,
     /// How far the messages have come. It follows the book: see `Documents::publish`.
     progress: Slot<Progress>,
@@ -82,8 +81,8 @@ impl Documents {
         }
     }
 
-    /// Attaches a new generation of the server: all held documents are opened again, in the order of their paths. An
-    /// earlier generation ends. `None` if this one is not newer than all before it.
+    /// Attaches a new generation of the server: all held documents are opened again, in the order of their paths. The
+    /// earlier generation ends. Returns `None` if this one isn't newer than all before it.
     pub fn attach(
         &self,
         generation: Generation,
@@ -94,7 +93,7 @@ impl Documents {
         attached.then(|| Outbox::new(self.clone(), generation))
     }
 
-    /// Ends a generation: waiters are told, and nothing is open any more.
+    /// Ends a generation: waiters are notified, and no document is open any more.
     pub fn detach(&self, generation: Generation) {
         self.change(|book| book.detach(generation));
     }
@@ -124,7 +123,7 @@ impl Documents {
         })
     }
 
-    /// The file was changed or removed by others. If nobody holds it, the server reads it from disk again.
+    /// The file was changed or removed by others. If there is no lease on it, the server reads it from disk again.
     pub fn changed_on_disk(&self, path: &Path) {
         self.change(|book| book.close_unheld(path));
     }
@@ -197,9 +196,9 @@ impl Documents {
         result
     }
 
-    /// Updates the slot from the book. The slot is read first and the book afterwards: whoever wins writes something
-    /// at least as new as what the losers saw, and a loser looks again. So the last one to change the book leaves the
-    /// slot up to date.
+    /// Updates the slot from the book. The slot is read first and the book afterwards: the winner writes something at
+    /// least as new as what the losers saw, and a loser looks again. So the last one to change the book leaves the slot
+    /// up to date.
     fn publish(&self) {
         let mut seen = self.shared.progress.read();
         loop {
@@ -248,7 +247,7 @@ impl Lease {
         &self.path
     }
 
-    /// Sets a new text. The same text again is no change.
+    /// Sets a new text. Setting the same text again changes nothing.
     pub fn sync(&self, text: &Arc<str>) -> Result<(), DocumentError> {
         let now = self.documents.now();
         self.documents.change(|book| {
@@ -258,18 +257,18 @@ impl Lease {
         })
     }
 
-    /// Sends the same text as a new version, so that the server looks at the document again.
+    /// Sends the same text as a new version, so that the server rereads the document.
     pub fn touch(&self) {
         self.documents.change(|book| book.touch(&self.path));
     }
 
-    /// The document was written to disk as it is now. A server that wants to know is told.
+    /// The document was written to disk with its current text. Servers that ask for save notifications get one.
     pub fn saved(&self) {
         self.documents.change(|book| book.saved(&self.path));
     }
 
-    /// Waits until a generation of the server has been sent everything known about the document, and returns the
-    /// version and text that it has, which positions in a question must refer to.
+    /// Waits until a generation of the server has been sent everything known about the document. Returns the version
+    /// and text that the server has, which positions in a question must refer to.
     ///
     /// *Cancel safety*: may be dropped at any time.
     pub async fn sent(
@@ -290,7 +289,8 @@ impl Lease {
                 }
                 Delivery::Waiting { change } => change,
             };
-            // Each turn means that somebody else has changed the same document meanwhile; the deadline bounds them.
+            // Each iteration means that somebody else has changed the same document meanwhile; the deadline
+            // bounds the loop.
             let arrived =
                 |progress: &Progress| progress.generation != Some(generation) || progress.sent >= change;
             let progress = self.documents.progress();

@@ -1,4 +1,4 @@
-//! One document: what it should be, what the server was told, and the step from the one to the other.
+//! One document: its target state, what the server knows, and the step from one to the other.
 
 use std::{sync::Arc, time::Instant};
 
@@ -27,11 +27,11 @@ pub(super) struct Document {
     pub(super) used_at: Instant,
     /// The version that the server should have; `None` means closed. Never `None` while there are leases.
     pub(super) wanted: Option<Version>,
-    /// What the server was told; `None` is closed.
+    /// What the server knows; `None` means closed.
     pub(super) told: Option<Version>,
-    /// What was saved since the server was last told of a save.
+    /// What was saved since the server was last notified of a save.
     pub(super) saved: Option<Arc<str>>,
-    /// Its place in `Book::unsent`, if it is there.
+    /// Its key in `Book::unsent`, if it is there.
     pub(super) unsent: Option<u64>,
 }
 

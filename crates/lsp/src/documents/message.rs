@@ -10,7 +10,7 @@ use crate::text::ContentChange;
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum DocumentMessage {
     DidOpen {
-        /// Which language it is in, in the protocol's words.
+        /// Its language id in the protocol.
         language: Arc<str>,
         version: i32,
         text: Arc<str>,
@@ -30,7 +30,7 @@ pub enum DocumentMessage {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum TextIs {
     New,
-    /// The text is the same: the server should look at the document again, because something else has changed.
+    /// The text is the same: the server should reread the document, because something else has changed.
     TheSame,
 }
 
@@ -58,7 +58,7 @@ impl Outgoing {
         self.message.method()
     }
 
-    /// The version that this message makes known, if any.
+    /// The version that this message announces, if any.
     pub fn version(&self) -> Option<i32> {
         match &self.message {
             DocumentMessage::DidOpen { version, .. } | DocumentMessage::DidChange { version, .. } => {
@@ -108,7 +108,8 @@ impl Serialize for Outgoing {
                 document.version = Some(*version);
                 params.serialize_entry("contentChanges", &[change])?;
                 if *text == TextIs::TheSame {
-                    // clangd says nothing about a text that it knows, unless this stands there. Nobody else knows it.
+                    // clangd publishes nothing for a text that it already knows, unless this is set. Other
+                    // servers ignore it.
                     params.serialize_entry("forceRebuild", &true)?;
                 }
             }

@@ -1,11 +1,11 @@
-//! The one who sends: messages of one generation, one after the other.
+//! The sender: messages of one generation, one after the other.
 
 use kernel::{Deadline, Generation, Scope, WaitError};
 
 use super::{book::Documents, message::Outgoing, state::Progress};
 
-/// The messages for one generation of a server. Dropping it ends the generation, because nobody would send its
-/// messages any more.
+/// The messages for one generation of a server. Dropping it ends the generation, because its messages would no longer
+/// be sent.
 #[derive(Debug)]
 pub struct Outbox {
     documents: Documents,

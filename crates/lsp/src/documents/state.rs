@@ -1,4 +1,4 @@
-//! The book's decisions: what each document should be, what the server was told, and what to tell it next.
+//! The book's decisions: the target state of each document, what the server knows, and what to send next.
 //!
 //! Pure: time comes in as a parameter, and nothing is sent.
 
@@ -20,7 +20,7 @@ use crate::text::{LineIndex, PositionEncoding};
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct DocumentSettings {
-    /// How many documents stay open that nobody holds, the most recently used. 64 is what people have open in an
+    /// How many documents without a lease stay open, the most recently used. 64 is about what people have open in an
     /// editor, and little memory for a server.
     pub warm: usize,
     pub warm_for: Duration,
@@ -44,14 +44,14 @@ impl Default for DocumentSettings {
 /// How many documents there are, for a server's health.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct DocumentCounts {
-    /// Open in the server, as far as it was told.
+    /// Open in the server, according to the messages sent.
     pub open: usize,
     pub held: usize,
     pub leases: usize,
     pub warm: usize,
 }
 
-/// How far the messages have come. Others wait for it.
+/// How far the messages have come. Callers wait for it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Progress {
     pub(super) generation: Option<Generation>,
@@ -59,7 +59,7 @@ pub(super) struct Progress {
     pub(super) sent: u64,
 }
 
-/// What the server has after all that was sent.
+/// What the server has after everything that was sent.
 #[derive(Clone, Debug)]
 pub(super) enum Delivery {
     Sent {
@@ -81,8 +81,8 @@ pub(super) struct Book {
     attached: Option<Attached>,
     newest_generation: Option<Generation>,
     documents: BTreeMap<Arc<Path>, Document>,
-    /// Documents that the server has to be told about, oldest change first. A document is here at most once, and the
-    /// map is empty while no generation is attached.
+    /// Documents that need a message, oldest change first. A document is here at most once, and the map is empty while
+    /// no generation is attached.
     unsent: BTreeMap<u64, Arc<Path>>,
     sending: Option<(u64, Arc<Path>)>,
     newest_change: u64,
@@ -196,7 +196,7 @@ impl Book {
         self.closed_version = highest;
     }
 
-    /// How many documents somebody holds, not counting this one.
+    /// How many documents have a lease, not counting this one.
     pub(super) fn held_beside(&self, path: &Path) -> usize {
         let held = |(other, document): &(&Arc<Path>, &Document)| document.leases > 0 && &***other != path;
         self.documents.iter().filter(held).count()
@@ -232,7 +232,7 @@ impl Book {
         };
         document.used = self.uses;
         document.used_at = now;
-        // What is being closed may be taken up again where it was.
+        // A document that is being closed may continue from its last version.
         let latest = document.wanted.as_ref().or(document.told.as_ref());
         let same = latest.filter(|latest| is_same(latest.text.text(), text)).cloned();
         let wanted = same.unwrap_or_else(|| Version {
@@ -299,7 +299,7 @@ impl Book {
         Some(Arc::clone(coldest.0))
     }
 
-    /// Closes a document, unless somebody holds it.
+    /// Closes a document, unless there is a lease on it.
     pub(super) fn close_unheld(&mut self, path: &Path) {
         if self
             .documents
@@ -355,7 +355,7 @@ impl Book {
         }
     }
 
-    /// Queues a document if the server has to be told about it, and removes it otherwise.
+    /// Queues a document if it needs a message, and removes it otherwise.
     fn mark(&mut self, path: &Arc<Path>) {
         let Some(document) = self.documents.get_mut(path) else {
             return;
@@ -390,7 +390,7 @@ impl Book {
             if document.wanted.is_none() && document.told.is_none() {
                 self.remove(&path);
             } else if document.differs() {
-                // A save follows its change at once.
+                // A save immediately follows its change.
                 document.unsent = Some(change);
                 self.unsent.insert(change, Arc::clone(&path));
             }
@@ -432,7 +432,7 @@ fn is_same(left: &Arc<str>, right: &Arc<str>) -> bool {
     Arc::ptr_eq(left, right) || left == right
 }
 
-/// Versions wrap around to 1, because the protocol's are 32-bit.
+/// The version after this one. It wraps around to 1, because the protocol's versions are 32-bit.
 fn following(version: i32) -> i32 {
     version.checked_add(1).unwrap_or(1)
 }

@@ -1,4 +1,4 @@
-//! What a server wants to hear about documents.
+//! Which document notifications a server wants.
 
 use serde_json::Value;
 
@@ -35,9 +35,8 @@ pub struct DocumentSync {
 impl DocumentSync {
     /// Reads the capability: absent, a number, or options.
     ///
-    /// A number is the old form, in which everybody who wants changes also wants opening, closing and saving. A
-    /// server that specifies nothing is told of opening and closing all the same: some register for it late or never,
-    /// and all accept it.
+    /// A number is the old form: a server that wants changes also wants opening, closing and saving. A server that
+    /// specifies nothing still gets opening and closing: some register for it late or never, and all accept it.
     pub fn from_capability(capability: Option<&Value>) -> Self {
         match capability {
             Some(Value::Number(number)) => Self::from_number(number.as_u64()),

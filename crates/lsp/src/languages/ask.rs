@@ -23,14 +23,14 @@ use crate::{
 
 /// How long a server may take to start, unless the caller sets a timeout.
 const START_PATIENCE: Duration = Duration::from_secs(150);
-/// How long a server may take to read the workspace by default: enough for a small one. For a large one the caller
-/// learns how far it is.
+/// How long a server may take to read the workspace by default: enough for a small one. For a large one, the caller
+/// gets its progress.
 const BRIEF_READY_PATIENCE: Duration = Duration::from_secs(10);
 /// How long a server may take to read the workspace if the caller wants to wait.
 const READY_PATIENCE: Duration = Duration::from_secs(600);
 /// How long a warm server may take to answer.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(30);
-/// How often a question is repeated because the server said that something changed meanwhile.
+/// How often a question is repeated because the server reported that something changed meanwhile.
 const MOST_REPEATS: u32 = 5;
 
 /// Whether to wait until a server has read the workspace.
@@ -49,7 +49,7 @@ pub enum WhenStarting {
     Refuse,
 }
 
-/// A question, and how it is to be asked.
+/// A question, and how to ask it.
 #[derive(Clone, Debug)]
 pub struct Ask {
     /// The path in it is replaced by the canonical form of `path`.
@@ -58,8 +58,8 @@ pub struct Ask {
     pub path: PathBuf,
     /// The workspace, if it is not the repository around the file.
     pub workspace: Option<PathBuf>,
-    /// Variables of the caller that say where programs are. They take precedence over the daemon's when servers are
-    /// looked up and started. A running server is shared, whoever started it.
+    /// Variables of the caller that affect where programs are found. They take precedence over the daemon's when
+    /// servers are looked up and started. A running server is shared, no matter who started it.
     pub environment: Environment,
     pub server: Option<String>,
     pub when_starting: WhenStarting,
@@ -76,7 +76,7 @@ pub struct Answered {
     pub notes: Vec<ConfigNote>,
     /// What paths in the answer are relative to.
     pub workspace: Arc<Path>,
-    /// The ids of those who answered, in the order of the answer's origins.
+    /// The ids of the servers that answered, in the order of the answer's origins.
     pub ids: Vec<String>,
 }
 
@@ -89,7 +89,7 @@ pub(super) struct Times {
 impl Languages {
     /// Asks all servers that can answer a question.
     ///
-    /// *Cancel safety*: may be dropped at any time; the servers are told to stop.
+    /// *Cancel safety*: may be dropped at any time; the requests are cancelled in the servers.
     pub async fn ask(&self, ask: Ask, scope: &Scope) -> Result<Answered, AskError> {
         let choice = self
             .choice(&ask.path, ask.workspace.as_deref(), &ask.query, &ask.environment)
@@ -114,7 +114,7 @@ impl Languages {
                 Err(error) => not_answered.push((Arc::clone(&chosen.name), error)),
             }
         }
-        // What one server cannot do is no failure if another one can.
+        // A server that doesn't support the question isn't a failure if another one does.
         match merge_answers(answers, &self.shared.limits) {
             Some(answer) => {
                 not_answered.retain(|(_, error)| !is_unsupported(error));
@@ -130,8 +130,8 @@ impl Languages {
         }
     }
 
-    /// Asks one server. If it goes away meanwhile, the next process is asked, as long as there is time and the
-    /// manager has not given up. Questions change nothing, so they can be repeated.
+    /// Asks one server. If it exits meanwhile, the next process is asked, as long as there is time and the manager
+    /// hasn't given up. Questions change nothing, so they can be repeated.
     async fn ask_one(
         &self,
         chosen: &Arc<Chosen>,
@@ -171,7 +171,7 @@ impl Languages {
             match talk.ask(ask, times).await {
                 Ok(answer) => return Ok(answer),
                 Err(Attempt::Failed(error)) => return Err(error),
-                // Whoever asks before the end of this process has been seen would only be led to it once more.
+                // Asking before the end of this process has been noticed would only lead back to it.
                 Err(Attempt::WentAway) => tokio::select! {
                     biased;
                     _ = scope.wait() => {}
@@ -269,7 +269,7 @@ fn is_unsupported(error: &AskError) -> bool {
     )
 }
 
-/// The first error. "Unsupported" counts only if all servers say so.
+/// The first error. "Unsupported" counts only if all servers report it.
 fn first_error(errors: Vec<(Arc<str>, AskError)>, choice: &Choice) -> AskError {
     let mut errors: Vec<AskError> = errors.into_iter().map(|(_, error)| error).collect();
     match errors.iter().position(|error| !is_unsupported(error)) {

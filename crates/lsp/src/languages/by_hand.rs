@@ -1,4 +1,4 @@
-//! Explicit start, stop and restart of servers. A caller that names the process it saw affects no other one.
+//! Explicit start, stop and restart of servers. A caller that names the process it saw affects no other process.
 
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -15,7 +15,7 @@ use crate::servers::{Chosen, Environment};
 
 /// How long an explicit start or restart may take.
 const START_TIME: Duration = Duration::from_secs(150);
-/// How long an explicit stop may take: the longest path from `shutdown` to a process that is gone.
+/// How long an explicit stop may take: the longest path from `shutdown` to the end of the process.
 const STOP_TIME: Duration = Duration::from_secs(15);
 
 impl Languages {
@@ -56,7 +56,7 @@ impl Languages {
                 &Environment::default(),
             )
             .await?;
-        // It must be the same one, not one further up.
+        // It must be the same server, not one further up.
         let chosen = all.iter().find(|chosen| *chosen.root == *key.root);
         let Some(chosen) = chosen else {
             let server = Arc::clone(&key.server);
@@ -65,7 +65,7 @@ impl Languages {
         self.start_chosen(chosen, seen, scope).await
     }
 
-    /// Stops a server until somebody starts it explicitly, and waits until it is gone.
+    /// Stops a server until somebody starts it explicitly, and waits until its process has ended.
     ///
     /// *Cancel safety*: the future may be dropped at any time; the stop continues.
     pub async fn stop(&self, id: &str, seen: ExpectedProcess, scope: &Scope) -> Result<ServerView, AskError> {
@@ -95,9 +95,9 @@ impl Languages {
         self.find(id, Detail::Memory)
     }
 
-    /// Stops all servers until somebody starts them explicitly, and waits until they are gone; many that hang
-    /// take as long as one. Returns those that had a process, by root and name, including those that are still
-    /// stopping.
+    /// Stops all servers until somebody starts them explicitly, and waits until their processes have ended;
+    /// many that hang take as long as one. Returns those that had a process, by root and name, including
+    /// those that are still stopping.
     ///
     /// *Cancel safety*: the future may be dropped at any time; the stops continue.
     pub async fn stop_all(&self, scope: &Scope) -> Result<Vec<ServerView>, AskError> {

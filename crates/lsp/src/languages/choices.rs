@@ -1,4 +1,4 @@
-//! Which servers a file gets, remembered for a moment: to find out takes many looks at the disk.
+//! Which servers a file gets, cached briefly, because finding out takes many disk accesses.
 
 use std::{
     collections::BTreeMap,
@@ -15,11 +15,11 @@ use crate::{
     servers::{Chosen, ConfigNote, Environment, Fingerprint, MissingServer, Registry},
 };
 
-/// How long a choice is used without another look.
+/// How long a choice is used without checking again.
 const FRESH: Duration = Duration::from_secs(1);
 /// How long a choice is used while the configuration stays the same. Root markers and programs rarely change.
 const KEPT: Duration = Duration::from_secs(15);
-/// How many files are remembered. When there are more, the table is cleared.
+/// How many files are cached. Beyond that, the cache is cleared.
 const MOST: usize = 4096;
 
 #[derive(Clone, Debug)]
@@ -42,7 +42,7 @@ impl Choice {
 pub(super) struct Choices {
     registry: Registry,
     clock: Arc<dyn Clock>,
-    /// Guards what is remembered, by what was asked for.
+    /// Guards the cache, keyed by the request.
     remembered: Mutex<BTreeMap<Asked, Remembered>>,
 }
 
@@ -118,7 +118,7 @@ impl Choices {
             };
             remembered.insert(key, known);
         } else {
-            // What is missing may be installed at any moment.
+            // A missing server may be installed at any moment.
             remembered.remove(&key);
         }
         Ok(choice)

@@ -41,10 +41,10 @@ pub(super) struct Talk<'a> {
     pub(super) scope: &'a Scope,
 }
 
-/// Why a question had no answer from this process.
+/// Why this process didn't answer a question.
 #[derive(Debug)]
 pub(super) enum Attempt {
-    /// It went away; the next process may be asked.
+    /// It exited; the next process may be asked.
     WentAway,
     /// The server wants the question repeated; after the last attempt, this is the error.
     Again(AskError),
@@ -64,7 +64,7 @@ impl From<QueryError> for Attempt {
     }
 }
 
-/// What came of the wait for what a server pushes.
+/// The result of waiting for what a server pushes.
 enum Pushed {
     Answer(Box<Answer>),
     NotAnyMore((Arc<Path>, i32, LineIndex)),
@@ -122,7 +122,7 @@ impl Talk<'_> {
         let deadline = self.languages.answer_deadline(times, self.chosen);
         let lease = self.open_document().await?;
         if reach == Reach::Workspace {
-            // A watch that is behind makes the answer as good as a moment ago, which is better than none.
+            // If the watch is behind, the answer is slightly out of date, which is better than no answer.
             if let Err(error) = self.server.catch_up(&deadline, self.scope).await {
                 tracing::debug!(server = %self.site.key, %error, "a server may not know of the last changes");
             }
@@ -215,7 +215,7 @@ impl Talk<'_> {
                     return Ok(Pushed::Answer(Box::new(answer)));
                 }
                 Awaited::WantsToBeAsked => return Ok(Pushed::NotAnyMore(document)),
-                // The deadline bounds how often.
+                // The deadline bounds the number of iterations.
                 Awaited::Superseded => document = self.sent(lease, deadline).await?,
             }
         }
@@ -229,7 +229,7 @@ impl Talk<'_> {
         loop {
             let replies = self.request_all(&requests, deadline).await?;
             let bytes: usize = replies.iter().flatten().map(|reply| reply.bytes().len()).sum();
-            // Nothing but the file itself is looked at, and that is in memory.
+            // The answer depends only on the file itself, which is in memory.
             let step = if reach != Reach::Workspace && bytes <= READ_AT_ONCE_BYTES {
                 go_on(conversation, &replies, &around)
             } else {
@@ -286,7 +286,7 @@ fn go_on(
     let replies: Vec<_> = replies
         .iter()
         .map(|reply| match reply {
-            // A reply that is no JSON does not come this far.
+            // A reply that isn't JSON doesn't get this far.
             Ok(reply) => reply.raw().map_err(|error| Refusal {
                 code: 0,
                 message: error.to_string(),

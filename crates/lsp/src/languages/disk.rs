@@ -1,4 +1,4 @@
-//! Texts as they are on disk, and whether they still are.
+//! Texts on disk, and whether they have changed since.
 
 use std::{
     fs::{File, Metadata},
@@ -19,7 +19,7 @@ pub enum ReadTextError {
     Io { path: PathBuf, source: io::Error },
     #[error("`{}` is not a file", path.display())]
     NotAFile {
-        /// What it is not.
+        /// The path that isn't a regular file.
         path: PathBuf,
     },
     #[error("`{}` is not UTF-8", path.display())]
@@ -28,11 +28,11 @@ pub enum ReadTextError {
     TooLarge { path: PathBuf, bytes: u64, limit: u64 },
 }
 
-/// A file that changed so shortly before it was read may change again without a new timestamp: file system clocks
+/// A file that changed this shortly before it was read may change again without a new timestamp: file system clocks
 /// move in steps of up to ten milliseconds.
 const TICK: Duration = Duration::from_millis(20);
 
-/// Tells two states of a file apart without reading it, and whether that can be trusted.
+/// Tells two states of a file apart without reading it, and whether the comparison can be trusted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Stamp {
     look: Look,
@@ -74,7 +74,7 @@ impl Stamp {
         let seconds = u64::try_from(look.changed.0).unwrap_or_default();
         let nanoseconds = u32::try_from(look.changed.1).unwrap_or_default();
         let changed = UNIX_EPOCH + Duration::new(seconds, nanoseconds);
-        // A time that lies ahead says nothing.
+        // A time in the future proves nothing.
         let trust = match now.duration_since(changed) {
             Ok(age) if age > TICK => Trust::Settled,
             _ => Trust::Racing,
@@ -88,7 +88,7 @@ impl Stamp {
     }
 }
 
-/// Reads a text, with the stamp that it had before, so that a change during the read makes the stamps differ. Blocks.
+/// Reads a text and the stamp it had before the read, so that a change during the read makes the stamps differ. Blocks.
 pub(crate) fn read_text(path: &Path, limit: u64) -> Result<(Arc<str>, Stamp), ReadTextError> {
     let failed = |source| ReadTextError::Io {
         path: path.to_owned(),

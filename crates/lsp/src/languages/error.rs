@@ -38,7 +38,7 @@ pub enum AskError {
         server: Arc<str>,
         source: LifecycleError,
     },
-    /// It is not the process that the caller saw. Nothing was changed.
+    /// It isn't the process that the caller saw. Nothing was changed.
     #[error("you saw generation {seen}, and it is {} now", current.status.generation)]
     Moved {
         seen: ServerGeneration,
@@ -56,7 +56,7 @@ pub enum AskError {
     Request { server: Arc<str>, source: RequestError },
     #[error("{server}: {source}")]
     Sent { server: Arc<str>, source: SentError },
-    /// The server went away at the deadline, or during a request that must not be repeated.
+    /// The server exited at the deadline, or during a request that must not be repeated.
     #[error("{server} went away in generation {generation} while it was asked; ask again")]
     WentAway { server: Arc<str>, generation: u64 },
     #[error("the daemon is shutting down")]

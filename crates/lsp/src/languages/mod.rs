@@ -1,16 +1,15 @@
 //! The entry point: questions about code, answered by whichever servers can.
 //!
-//! [`Languages`] puts the rest together. A question names a file; the registry says which servers are for it; the
-//! lifecycle manager keeps them up; the server is told the current state of the file; and the conversation with
-//! it ends in an answer in our own types.
+//! [`Languages`] puts the rest together. A question names a file; the registry determines which servers are for it; the
+//! lifecycle manager keeps them up; the server gets the current state of the file; and the conversation with it ends in
+//! an answer in our own types.
 //!
-//! **Invariant:** an answer is about files as they were when the question came, or later: every open text is
-//! compared with its file before each question, and a question that involves other files first waits until the
-//! server has been told about all changes. Nothing that is known about a file when a question comes is sent after
-//! it.
+//! **Invariant:** an answer is about files as they were when the question came, or later: every open text is compared
+//! with its file before each question, and a question that involves other files first waits until the server has been
+//! notified of all changes. Nothing that is known about a file when a question comes is sent after it.
 //!
-//! **Invariant:** a question whose server went away is asked again of the next process, until the caller's time
-//! is over or the server is given up. Questions change nothing; anything that might is never repeated.
+//! **Invariant:** if a server exits during a question, the next process is asked again, until the caller's time is over
+//! or the server is given up. Questions change nothing; anything that might is never repeated.
 
 mod ask;
 mod by_hand;

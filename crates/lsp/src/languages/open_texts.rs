@@ -1,12 +1,12 @@
-//! The texts that a server has open, kept as they are on disk.
+//! The texts that a server has open, kept in sync with the disk.
 //!
-//! A server that has a document open takes what it was told for the truth, and not the disk. So before each question
-//! every text that is open is compared with its file, by what can be seen without reading it, and told again if it has
-//! changed. A file that changed within the last moment before it was read may have changed once more in the same tick
-//! of the file system's clock, so its stamp is not believed.
+//! For an open document, a server trusts the text it was sent, not the disk. So before each question, the metadata of
+//! every open text is compared with its file, and the text is sent again if it has changed. A file that changed just
+//! before it was read may have changed once more in the same tick of the file system's clock, so its stamp isn't
+//! trusted.
 //!
-//! Several may look at one file at once. Each takes a ticket before it looks, and a text is told only if nobody with a
-//! later ticket has told one: what was read first never replaces what was read later.
+//! Several callers may check one file at once. Each takes a ticket before it reads, and sends its text only if no
+//! caller with a later ticket has sent one: an earlier read never replaces a later one.
 
 use std::{
     collections::BTreeMap,
@@ -27,7 +27,7 @@ struct OpenText {
 
 #[derive(Debug, Default)]
 pub(crate) struct OpenTexts {
-    /// Guards what the server was told. Nothing is read while it is held.
+    /// Guards what the server was sent. No file is read while it is held.
     told: Mutex<OpenTextTable>,
 }
 
@@ -46,7 +46,7 @@ pub(super) enum OpenError {
 }
 
 impl OpenTexts {
-    /// Opens a file as it is on disk now. Blocks.
+    /// Opens a file with its current text on disk. Blocks.
     pub(super) fn open(
         &self,
         documents: &Documents,
@@ -62,7 +62,7 @@ impl OpenTexts {
         Ok(self.tell(documents, path, known)?)
     }
 
-    /// Tells a server about all open texts that have changed on disk. Blocks.
+    /// Sends the server all open texts that have changed on disk. Blocks.
     pub(super) fn refresh(&self, documents: &Documents, but_not: Option<&Path>, limit: u64) {
         let open = documents.paths();
         self.told().texts.retain(|path, _| open.contains(path));
@@ -72,7 +72,7 @@ impl OpenTexts {
                 continue;
             };
             match self.read(path, &known.language, limit) {
-                // A lease for a moment is how a new text is told, also to those who hold the document.
+                // Taking a lease for a moment sends the new text, even if others hold the document.
                 Ok(read) => drop(self.tell(documents, path, read)),
                 Err(_) => documents.changed_on_disk(path),
             }
@@ -94,7 +94,7 @@ impl OpenTexts {
         })
     }
 
-    /// Tells the server a text, unless it already has a later one. Deciding and telling are one step.
+    /// Sends the server a text, unless it already has a later one. Deciding and sending are one step.
     fn tell(&self, documents: &Documents, path: &Arc<Path>, read: OpenText) -> Result<Lease, DocumentError> {
         let mut told = self.told();
         let current = match told.texts.get(path) {

@@ -13,17 +13,17 @@ use super::{
 };
 use crate::servers::{Chosen, Environment};
 
-/// How many files of a directory are looked at. That is enough to see each kind.
+/// How many files of a directory are examined. That is enough to find each kind.
 const MOST_FILES: usize = 5_000;
 
-/// The servers for the commonest kind of file in a directory.
+/// The servers for the most common kind of file in a directory.
 pub(super) fn of_directory(
     choices: &Choices,
     directory: &Path,
     workspace: Option<&Path>,
     caller: &Environment,
 ) -> Result<Arc<Choice>, AskError> {
-    // The directory itself is looked at first, so that what is wrong with it is said.
+    // The directory itself is checked first, so that its problems are reported.
     let of_directory = choices.choose(directory, workspace, caller)?;
     for file in one_of_each_kind(&of_directory.path) {
         let choice = choices.choose(&file, workspace, caller)?;
@@ -48,7 +48,7 @@ pub(super) fn to_start(
         for file in one_of_each_kind(&of_path.path) {
             found.push(choices.choose(&file, workspace, caller)?);
         }
-        // A server that is named is started even if there is no file for it yet.
+        // A named server is started even if there is no file for it yet.
         if let Some(server) = server {
             let servers = choices.registry().workspace(&of_path.workspace)?;
             let definition = servers
@@ -91,7 +91,7 @@ pub(super) fn to_start(
     })
 }
 
-/// One file of each kind (by extension) below a directory, the commonest kind first.
+/// One file of each kind (by extension) below a directory, the most common kind first.
 fn one_of_each_kind(directory: &Path) -> Vec<PathBuf> {
     let mut kinds: BTreeMap<String, (usize, PathBuf)> = BTreeMap::new();
     for file in watch::files_below(directory, MOST_FILES) {

@@ -1,4 +1,4 @@
-//! The service that everybody shares.
+//! The shared service.
 
 use std::{
     path::{Path, PathBuf},
@@ -27,7 +27,7 @@ use crate::{
     servers::{Chosen, ConfigHash, Environment, Overview, Registry, WorkspaceError},
 };
 
-/// How long a server may take to show that it answers.
+/// How long a server may take to answer a probe.
 const PROBE_TIME: Duration = Duration::from_secs(5);
 /// How many sites are kept before those without a server are dropped.
 const MOST_SITES: usize = 512;
@@ -67,7 +67,7 @@ pub struct ServerCheck {
 }
 
 impl Languages {
-    /// A service without servers. They start when somebody asks.
+    /// A service without servers. They start with the first question.
     pub fn new(options: LanguagesOptions) -> Self {
         let sites = Sites::new(options.documents, Arc::clone(&options.clock));
         let launcher = Launcher {
@@ -95,7 +95,7 @@ impl Languages {
         }
     }
 
-    /// What is known of a server, and whether it answers.
+    /// The known state of a server, and whether it answers.
     ///
     /// *Cancel safety*: may be dropped at any time.
     pub async fn health(&self, id: &str) -> Result<ServerCheck, AskError> {
@@ -107,7 +107,7 @@ impl Languages {
         Ok(ServerCheck { view, probe })
     }
 
-    /// Sends a raw request. It is not repeated if the server goes away, because it may have effects.
+    /// Sends a raw request. It isn't repeated if the server exits, because it may have effects.
     ///
     /// *Cancel safety*: dropping it abandons the request and tells the server.
     pub async fn request(
@@ -153,7 +153,7 @@ impl Languages {
         Ok(looked.await??)
     }
 
-    /// The hash to trust for a workspace as it is now.
+    /// The hash to trust for the current state of a workspace.
     ///
     /// *Cancel safety*: may be dropped at any time.
     pub async fn hash_to_trust(&self, workspace: &Path) -> Result<ConfigHash, AskError> {
@@ -217,7 +217,7 @@ impl Languages {
         site
     }
 
-    /// Runs blocking work on a thread for it.
+    /// Runs blocking work on a blocking thread.
     pub(super) async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,

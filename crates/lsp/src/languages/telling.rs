@@ -1,4 +1,4 @@
-//! What a server is told before it is asked, so that it answers about the current files.
+//! What a server is sent before a question, so that its answer is about the current files.
 
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -16,12 +16,12 @@ use crate::{
     text::LineIndex,
 };
 
-/// How long a server may take to reread a file before it is asked about it. One that reads many headers takes
-/// seconds; a question isn't delayed by more.
+/// How long a server may take to reread a file before it is asked about it. One that reads many headers takes seconds;
+/// a question isn't delayed longer than this.
 const LOOK_PATIENCE: Duration = Duration::from_secs(5);
 
 impl Talk<'_> {
-    /// Makes sure that the server has the file, and all other open files, as they are on disk.
+    /// Makes sure that the server has the current text of the file, and of all other open files.
     pub(super) async fn open_document(&self) -> Result<Option<Lease>, Attempt> {
         let site = Arc::clone(self.site);
         let language = Arc::clone(&self.chosen.language_id);
@@ -44,8 +44,8 @@ impl Talk<'_> {
         })
     }
 
-    /// Makes a server reread the file if another file has changed, and the server neither wants to be told about
-    /// that nor is asked for diagnostics: new diagnostics show that it has reread the file.
+    /// Makes a server reread the file if another file has changed, and the server neither wants to be notified of that
+    /// nor is asked for diagnostics: new diagnostics show that it has reread the file.
     pub(super) async fn looked_at(
         &self,
         lease: &Lease,
@@ -73,9 +73,8 @@ impl Talk<'_> {
         Ok((path, version, text))
     }
 
-    /// Opens files that others have changed recently. A server that is told that a file has changed reads it when
-    /// it has time, and answers from its old state until then. What it is told about an open document counts at
-    /// once.
+    /// Opens files that others have changed recently. A server that is notified of a changed file reads it when it has
+    /// time, and answers from its old state until then. A change to an open document takes effect at once.
     pub(super) async fn open_changed(&self) -> Result<(), Attempt> {
         let told = Arc::clone(self.server.told());
         let changed = told.changed_like(&self.choice.path);
@@ -88,7 +87,7 @@ impl Talk<'_> {
         let opened = self.languages.blocking(move || {
             for path in changed {
                 let path: Arc<Path> = path.into();
-                // If a file can't be opened, the server's own knowledge of it has to do.
+                // If a file can't be opened, the server has to rely on what it knows about it.
                 drop(site.texts.open(&site.documents, &path, &language, limit));
                 told.forget_change(&path);
             }

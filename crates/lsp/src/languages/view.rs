@@ -1,4 +1,4 @@
-//! A server as people see it: its state, and what it costs.
+//! A server as people see it: its state, and its resource use.
 
 use std::{path::Path, sync::Arc};
 
@@ -25,9 +25,9 @@ pub struct ServerView {
     /// How the last process ended that wasn't stopped by us.
     pub last_exit: Option<process::Exit>,
     pub documents: DocumentCounts,
-    /// Requests that it has not answered.
+    /// Requests that it hasn't answered.
     pub pending: usize,
-    /// Messages that it has not taken.
+    /// Messages that it hasn't accepted.
     pub queued: usize,
     /// Totals over all of its processes.
     pub counters: Counters,
@@ -42,7 +42,7 @@ pub(super) fn server_id(name: &str, root: &Path) -> String {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Detail {
     Known,
-    /// Also the memory of the process tree, which means a look at each process.
+    /// Also the memory of the process tree, which requires reading each process.
     Memory,
 }
 
@@ -78,7 +78,7 @@ impl Languages {
     pub(super) fn view(&self, status: ServerStatus, detail: Detail) -> ServerView {
         let site = self.shared.sites.find(&status.key);
         let server = site.as_deref().and_then(Site::current);
-        // A process that is on its way out is not shown as one that is up.
+        // A process that is shutting down isn't shown as running.
         let server = server.filter(|_| matches!(status.state, ServerState::Ready | ServerState::Stopping));
         let child = server.as_ref().and_then(|server| server.child().cloned());
         let pid = child.as_ref().map(process::Child::pid);

@@ -20,7 +20,7 @@ pub enum PathError {
     Outside { path: PathBuf, workspace: PathBuf },
 }
 
-/// Files at the top of a project that is in no repository.
+/// Files at the top of a project outside of any repository.
 const PROJECT_FILES: &[&str] = &[
     ".hg",
     ".lsp.json",
@@ -84,7 +84,8 @@ fn around(path: &Path, home: Option<&Path>) -> PathBuf {
         return repository.to_owned();
     }
     let home = home.and_then(|home| std::fs::canonicalize(home).ok());
-    // A stray file in the user's directory, or at the top of the disk, does not make a project of all that is below.
+    // A stray file in the home directory, or at the top of the disk, doesn't turn everything below into a
+    // project.
     let project = directory
         .ancestors()
         .take_while(|ancestor| home.as_deref() != Some(*ancestor) && ancestor.components().count() > 2)

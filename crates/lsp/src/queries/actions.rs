@@ -17,13 +17,13 @@ pub enum ActionEffect {
     Edit {
         edit: Edit,
     },
-    /// A command of the server, which is not run: only the server knows what it would do.
+    /// A command of the server. It isn't run: only the server knows what it would do.
     Command {
         command: String,
     },
-    /// The server did not say.
+    /// The server didn't provide it.
     Unknown {
-        /// Why not.
+        /// The reason.
         reason: String,
     },
 }
@@ -58,7 +58,7 @@ struct WireDisabled {
     reason: String,
 }
 
-/// An action whose edit may have to be requested.
+/// An action, perhaps with an edit that has to be requested.
 #[derive(Clone, Debug)]
 pub(super) struct Pending {
     action: WireAction,
@@ -114,7 +114,7 @@ fn code_action(
     let effect = match (action.edit, action.command) {
         (Some(edit), _) if !edit.is_null() => match edits::read_workspace(reader, edit, "edit") {
             Ok(edit) => ActionEffect::Edit { edit },
-            // One action that cannot be shown does not hide the others.
+            // An action that can't be shown doesn't hide the others.
             Err(error @ QueryError::Broken { .. }) => return Err(error),
             Err(error) => ActionEffect::Unknown {
                 reason: error.to_string(),

@@ -1,4 +1,4 @@
-//! Answers, of one server or of several.
+//! Answers of one or several servers.
 
 use protocol::{Call, Diagnostic, Location, Symbol};
 use serde::Serialize;
@@ -17,7 +17,7 @@ use super::{
 pub struct Origin {
     pub server: String,
     pub generation: u64,
-    /// The version of the document that was asked about.
+    /// The version of the document in the question.
     pub document_version: Option<i32>,
 }
 
@@ -29,7 +29,7 @@ pub enum QueryResult {
     Completions(Completions),
     /// Definitions, declarations, implementations or references.
     Locations(Listed<Location>),
-    /// A rename or formatting. Nothing was changed yet.
+    /// A rename or formatting. Nothing has been changed yet.
     Edit(Edit),
     CodeActions(Listed<CodeAction>),
     Signatures(Signatures),
@@ -57,8 +57,8 @@ impl Answer {
     }
 }
 
-/// Merges the answers of several servers, the most important server first. Lists are joined; of edits the first that
-/// isn't empty counts.
+/// Merges the answers of several servers, the most important server first. Lists are joined; for edits, the first one
+/// that isn't empty counts.
 pub fn merge_answers(answers: Vec<Answer>, limits: &QueryLimits) -> Option<Answer> {
     answers.into_iter().reduce(|mut merged, next| {
         merged.origins.extend(next.origins);
@@ -71,7 +71,7 @@ fn merge(left: QueryResult, right: QueryResult, limits: &QueryLimits) -> QueryRe
     match (left, right) {
         (QueryResult::Diagnostics(mut list), QueryResult::Diagnostics(right)) => {
             list.append(right);
-            // Stable, so that of two servers that report the same the first one is named.
+            // Stable, so that if two servers report the same, the first one is named.
             list.items.sort_by(|left, right| key(left).cmp(&key(right)));
             let before = list.items.len();
             list.items.dedup_by(|next, kept| key(next) == key(kept));
@@ -85,12 +85,12 @@ fn merge(left: QueryResult, right: QueryResult, limits: &QueryLimits) -> QueryRe
             QueryResult::CodeActions(list)
         }
         (QueryResult::Edit(left), right @ QueryResult::Edit(_)) if left.files.is_empty() => right,
-        // All other questions are asked of one server.
+        // All other questions go to one server.
         (left, _) => left,
     }
 }
 
-/// Files of the workspace sort first, then others, then what only a server knows.
+/// Files of the workspace sort first, then others, then virtual ones that only a server knows.
 fn key(diagnostic: &Diagnostic) -> impl Ord + '_ {
     let path = &diagnostic.path;
     (

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{error::QueryError, limits::Listed, locations, names, reader::Reader};
 use crate::text::WireRange;
 
-/// How many call hierarchy items of one position are asked about. A name usually has one or two.
+/// How many call hierarchy items of one position are queried. A name usually has one or two.
 pub(super) const MAX_ITEMS: usize = 8;
 
 #[derive(Deserialize)]
@@ -68,7 +68,7 @@ pub(super) fn read(
                 }
             };
             let named = reader.name(&other.uri);
-            // Calls stand in the caller's file: the other one's or ours.
+            // Calls are in the caller's file: the other one's or ours.
             let caller = match direction {
                 CallDirection::Incoming => &named,
                 CallDirection::Outgoing => &item,

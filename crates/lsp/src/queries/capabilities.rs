@@ -1,4 +1,4 @@
-//! What a server offers: what it said when it was initialized, and what it has registered since.
+//! The capabilities of a server: those in its answer to `initialize`, and those it has registered since.
 
 use std::collections::BTreeMap;
 
@@ -113,7 +113,7 @@ struct Registration {
     options: Value,
 }
 
-/// What one generation of a server offers.
+/// The capabilities of one generation of a server.
 #[derive(Clone, Debug, Default)]
 pub struct Capabilities {
     initial: Value,
@@ -121,7 +121,7 @@ pub struct Capabilities {
 }
 
 impl Capabilities {
-    /// What the answer to `initialize` said.
+    /// The capabilities in the answer to `initialize`.
     pub fn new(capabilities: Value) -> Self {
         Self {
             initial: capabilities,
@@ -134,7 +134,7 @@ impl Capabilities {
         self.initial = capabilities;
     }
 
-    /// Registers a capability. The same id again replaces it.
+    /// Registers a capability. Registering the same id again replaces it.
     pub fn register(&mut self, id: &str, method: &str, options: Value) -> Result<(), TooManyRegistrations> {
         if self.registered.len() >= MAX_REGISTRATIONS && !self.registered.contains_key(id) {
             return Err(TooManyRegistrations {

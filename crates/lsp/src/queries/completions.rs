@@ -13,7 +13,7 @@ use super::{
 
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct Completions {
-    /// The best first, in the server's opinion.
+    /// The best first, as ranked by the server.
     #[serde(flatten)]
     pub list: Listed<Completion>,
     /// Whether the server may have more after another letter.

@@ -1,4 +1,4 @@
-//! The course of a question: what is asked of the server, and what comes of its replies.
+//! The course of a question: the requests to the server, and the answer made from its replies.
 
 use std::path::Path;
 
@@ -57,7 +57,7 @@ const PREPARE_RENAME: &str = "textDocument/prepareRename";
 const RESOLVE_ACTION: &str = "codeAction/resolve";
 
 impl Conversation {
-    /// Starts. There is always at least one request.
+    /// Starts a conversation. There is always at least one request.
     pub fn begin(query: Query, around: &Surroundings<'_>) -> Result<(Self, Vec<Request>), QueryError> {
         if let Query::Diagnostics { path } = &query
             && around.capabilities.diagnostics() == DiagnosticsBy::Tsserver

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::text::WireRange;
 
-/// How many related places of one diagnostic are shown.
+/// How many related locations of one diagnostic are shown.
 const MAX_RELATED: usize = 20;
 
 #[derive(Deserialize)]

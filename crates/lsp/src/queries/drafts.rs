@@ -1,4 +1,4 @@
-//! What files would be after an edit.
+//! Files as they would be after an edit.
 
 use std::{collections::BTreeMap, fmt::Write as _, path::PathBuf};
 
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::text::{LineIndex, unified_diff};
 
-/// A file as it is and as it would be.
+/// A file before and after an edit.
 #[derive(Debug)]
 struct Draft {
     shown: String,
@@ -18,7 +18,7 @@ struct Draft {
     after: Option<Option<LineIndex>>,
 }
 
-/// All files that an edit touches, by the name that they would have.
+/// All files that an edit touches, by the name they would have.
 #[derive(Debug, Default)]
 pub(super) struct Drafts {
     files: BTreeMap<PathBuf, Draft>,
@@ -76,7 +76,7 @@ impl Drafts {
         let source = self.draft(reader, from)?;
         let (before, after) = (source.before.take(), source.after.take());
         let target = self.draft(reader, to)?;
-        // What was there before would be overwritten, and is shown as gone.
+        // The file that was there before would be overwritten, and is shown as deleted.
         if let Some((shown, Some(text))) = target.before.take() {
             self.moved.push(Draft {
                 shown: shown.clone(),

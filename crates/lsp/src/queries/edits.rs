@@ -1,4 +1,4 @@
-//! Edits of a workspace: what would be done, and how it would look. Nothing is done here.
+//! Edits of a workspace: the changes, and the result as a diff. Nothing is changed here.
 
 use protocol::FileEdit;
 use serde::{Deserialize, Serialize};

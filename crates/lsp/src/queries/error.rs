@@ -1,4 +1,4 @@
-//! Why a question has no answer. That there is nothing to be found is an answer, and no error.
+//! Why a question has no answer. "Nothing found" is an answer, not an error.
 
 use std::path::PathBuf;
 
@@ -34,7 +34,7 @@ pub enum QueryError {
     #[error("{server} has no diagnostics for version {version} yet")]
     NotReady {
         server: String,
-        /// The version of the document that they are wanted for.
+        /// The requested version of the document.
         version: i32,
     },
     #[error(transparent)]
@@ -49,14 +49,14 @@ pub enum QueryError {
     BadEdit {
         server: String,
         place: String,
-        /// Why not.
+        /// The reason.
         #[source]
         problem: EditError,
     },
     /// The edit is for something that can't be read as text.
     #[error("{server} wants to edit {place}, which cannot be read")]
     Unreadable { server: String, place: String },
-    /// The edit is over the limit; a part of it would be worse than nothing.
+    /// The edit is over the limit; a partial edit would be worse than no edit.
     #[error("{server} wants to make {edits} edits; the limit is {limit}")]
     TooManyEdits {
         server: String,

@@ -5,26 +5,26 @@ use serde::Serialize;
 /// Limits of one answer. The answer says how much was left out.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct QueryLimits {
-    /// Locations: definitions, references, places of a call.
+    /// Locations: definitions, references, call sites.
     pub locations: usize,
     pub diagnostics: usize,
     pub completions: usize,
     pub symbols: usize,
-    /// Code actions. So many are resolved at most, each with a request of its own.
+    /// Code actions. At most this many are resolved, each with its own request.
     pub code_actions: usize,
     pub calls: usize,
-    /// Edits of an answer. More are an error, because a part of an edit is worse than nothing.
+    /// Edits of an answer. More are an error, because a partial edit is worse than no edit.
     pub edits: usize,
-    /// Bytes of one text: a hover, a message, a documentation.
+    /// Bytes of one text: a hover, a message, or documentation.
     pub text_bytes: usize,
-    /// Bytes of an edit's difference.
+    /// Bytes of an edit's diff.
     pub diff_bytes: usize,
     /// Characters of the line that is shown beside a location.
     pub excerpt_columns: usize,
 }
 
 impl Default for QueryLimits {
-    /// What an agent can read, and some more. The largest answer is about a megabyte.
+    /// Enough for an agent to read, with some margin. The largest answer is about a megabyte.
     fn default() -> Self {
         Self {
             locations: 1000,
@@ -45,7 +45,7 @@ impl Default for QueryLimits {
 #[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
 pub struct Listed<T> {
     pub items: Vec<T>,
-    /// How many there were before it was cut.
+    /// How many items there were before it was cut.
     pub total: usize,
     pub truncated: bool,
 }
@@ -89,7 +89,7 @@ impl<T> Listed<T> {
     }
 }
 
-/// A text that is no longer than allowed. One that was cut ends in `…`.
+/// A text cut to the limit. If it was cut, it ends in `…`.
 pub(super) fn bounded(mut text: String, max_bytes: usize) -> String {
     if text.len() > max_bytes {
         text.truncate(text.floor_char_boundary(max_bytes));

@@ -1,4 +1,4 @@
-//! Locations: one, several, links, or none.
+//! Locations: one, several, links, or `null`.
 
 use protocol::Location;
 use serde::Deserialize;

@@ -6,15 +6,15 @@
 //!
 //! Rules:
 //!
-//! 1. Nothing found is an answer. An error is never turned into one: neither the server's, nor an answer that
+//! 1. Nothing found is an answer. An error is never turned into one: neither an error of the server, nor an answer that
 //!    violates the protocol, which is reported with its position.
 //! 2. An answer is sorted, has no duplicates, and has a limit; what was left out is counted.
 //! 3. No answer is older than its document. Diagnostics that a server pushed count only for the version that was
 //!    sent last ([`PushedDiagnostics`]).
 //! 4. Whether a server is still starting up is a separate state ([`Readiness`]), so that "nothing found" and "not
-//!    looked yet" are different answers.
+//!    searched yet" are different answers.
 //!
-//! **Who owns the state:** whoever runs the server. All of it belongs to one generation and ends with it.
+//! **Who owns the state:** the code that runs the server. All of it belongs to one generation and ends with it.
 //!
 //! **What must not happen here:** files (they come in through [`Texts`]), tasks, clocks.
 

@@ -1,4 +1,4 @@
-//! The protocol's numbers, in words.
+//! Names for the protocol's numbers.
 
 const SYMBOLS: [&str; 26] = [
     "file",
@@ -66,7 +66,7 @@ pub(super) fn completion_kind(number: u64) -> Option<&'static str> {
     word(&COMPLETIONS, number)
 }
 
-/// Numbers begin with 1.
+/// Numbers start at 1.
 fn word(words: &[&'static str], number: u64) -> Option<&'static str> {
     words.get(usize::try_from(number.checked_sub(1)?).ok()?).copied()
 }

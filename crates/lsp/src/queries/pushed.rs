@@ -1,19 +1,19 @@
-//! Diagnostics that a server pushes, and for which version of a document they are.
+//! Diagnostics that a server pushes, and which version of a document they are for.
 //!
 //! The rule: a push counts for a document if nothing was sent about the document since.
 //!
-//! - Sending a new version of a document makes everything that was pushed for it before out of date.
-//! - A push that names a version counts if that is the version which was sent last. Others are refused.
-//! - A push that names none counts if it comes after the last version was sent. A server that names no versions may
-//!   have begun it before; nobody can tell. It will send another one, which takes its place.
-//!   Servers that do name versions name none when they take back what they said about a document that was closed. Such
-//!   a push may come after the document was opened again, and is refused.
-//! - A push for a document that is not open is not kept: a question opens its document first.
-//! - Another file may change what is to be said about a document. Some servers then push again and some do not, and
-//!   nobody can tell when. So a version counts as out of date if it was sent before such a change. Whoever asks then
-//!   sends the same text as a new version: what is pushed for that one was worked out afterwards.
+//! - Sending a new version of a document makes all earlier pushes for it out of date.
+//! - A push that names a version counts if that version was sent last. Others are refused.
+//! - A push without a version counts if it comes after the last version was sent. A server that doesn't name versions
+//!   may have begun it before, which we can't detect. It will send another one, which replaces it. Servers that do name
+//!   versions omit them when they clear the diagnostics of a closed document. Such a push may come after the document
+//!   was opened again, and is refused.
+//! - A push for a document that isn't open is not kept: a question opens its document first.
+//! - A change to another file may change the diagnostics of a document. Some servers then push again and some don't,
+//!   and we can't tell when. So a version counts as out of date if it was sent before such a change. The next question
+//!   then sends the same text as a new version: diagnostics pushed for that version were computed afterwards.
 //!
-//! So the sender says [`PushedDiagnostics::sending`] before the message goes out: no answer to it can come earlier.
+//! So the sender calls [`PushedDiagnostics::sending`] before the message goes out: no answer to it can come earlier.
 
 use std::{
     collections::BTreeMap,
@@ -25,7 +25,7 @@ use serde_json::Value;
 
 use super::error::QueryError;
 
-/// How many diagnostics of one document are kept. More are counted and not shown.
+/// How many diagnostics of one document are kept. More are counted but not shown.
 const MAX_ITEMS: usize = 2000;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -62,7 +62,7 @@ struct Newest {
 #[derive(Clone, Debug, Default)]
 pub struct PushedDiagnostics {
     open: BTreeMap<PathBuf, Open>,
-    /// Counts what happened, to tell what came first.
+    /// Counts events, to tell which came first.
     count: u64,
     newest: Newest,
     versions: Versions,

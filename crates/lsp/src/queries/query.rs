@@ -1,4 +1,4 @@
-//! What can be asked.
+//! The questions.
 
 use std::{path::Path, sync::Arc};
 
@@ -6,7 +6,7 @@ use protocol::{CallDirection, Position, Range};
 
 use super::capabilities::Feature;
 
-/// A place in a file that is asked about.
+/// A position in a file, for a question.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct At {
     /// The file; absolute.
@@ -23,12 +23,12 @@ pub enum Declarations {
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Indentation {
-    /// Tabs, shown as wide as so many spaces.
+    /// Tabs, displayed as this many spaces.
     Tabs(u32),
     Spaces(u32),
 }
 
-/// A question about code. Questions only read: a change is returned as an edit and not made. So a question can be
+/// A question about code. Questions only read: a change is returned as an edit and isn't made. So a question can be
 /// repeated if the server dies.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Query {
@@ -52,17 +52,17 @@ pub enum Query {
     CodeActions {
         path: Arc<Path>,
         range: Range,
-        /// Only these kinds, for example `quickfix`; all if there are none.
+        /// Only these kinds, for example `quickfix`; all kinds if empty.
         kinds: Vec<String>,
     },
     Format {
         path: Arc<Path>,
         /// Only this part.
         range: Option<Range>,
-        /// How to indent, where the server has no opinion.
+        /// How to indent, unless the server decides.
         indentation: Indentation,
     },
-    /// What can be passed to the call around a place.
+    /// The parameters of the call around a position.
     SignatureHelp(At),
     DocumentSymbols {
         path: Arc<Path>,
@@ -87,7 +87,7 @@ pub(crate) enum Reach {
 }
 
 impl Query {
-    /// A word for it, in logs and metrics.
+    /// Its name in logs and metrics.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Diagnostics { .. } => "diagnostics",
@@ -151,7 +151,7 @@ impl Query {
         self
     }
 
-    /// Whether the answer depends on other files than the one that is asked about.
+    /// Whether the answer depends on files other than the one in the question.
     pub(crate) fn reach(&self) -> Reach {
         match self {
             Self::Format { .. } | Self::DocumentSymbols { .. } => Reach::File,

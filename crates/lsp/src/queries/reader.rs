@@ -1,4 +1,4 @@
-//! Reading a server's answer: what it was asked, where its files are, and what stands in them.
+//! Reading a server's answer, with the context it needs: the question, the location of files, and their content.
 
 use std::{
     collections::VecDeque,
@@ -14,17 +14,17 @@ use serde_json::Value;
 use super::{capabilities::Capabilities, error::QueryError, limits::QueryLimits};
 use crate::text::{LineIndex, PositionEncoding, WirePosition, WireRange, excerpt, path_of_uri};
 
-/// How many texts of other files are cached while an answer is read. Answers are sorted by file, so one would nearly
-/// do.
+/// How many texts of other files are cached while an answer is read. Answers are sorted by file, so one would almost be
+/// enough.
 const KEPT_TEXTS: usize = 8;
 
-/// Reads files, up to its own size limit. Open documents are given as the server has them.
+/// Reads files, up to its own size limit. For open documents, it returns the server's text.
 pub trait Texts: Send + Sync {
     /// `None` if the file is missing, too large, or not text.
     fn text(&self, path: &Path) -> Option<Arc<str>>;
 }
 
-/// The document that is asked about, as the server has it.
+/// The document in the question, as the server has it.
 #[derive(Clone, Copy, Debug)]
 pub struct OpenDocument<'a> {
     /// Its path; absolute.
@@ -39,7 +39,7 @@ pub struct Surroundings<'a> {
     pub server: &'a str,
     pub generation: u64,
     pub root: &'a Path,
-    /// In what it counts along a line.
+    /// The unit it counts in along a line.
     pub encoding: PositionEncoding,
     pub capabilities: &'a Capabilities,
     pub document: Option<OpenDocument<'a>>,
@@ -125,7 +125,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// The items of a list, with the place of each. Nothing is an empty list.
+    /// The items of a list, with the JSON position of each. `null` is an empty list.
     pub(super) fn items(&self, value: Value, place: &str) -> Result<Vec<Value>, QueryError> {
         match value {
             Value::Null => Ok(Vec::new()),
@@ -181,7 +181,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A range of a file that an answer names, and the line it begins in. If the file can't be read, the line of the
-    /// range is right, and the column only if everything before it is plain.
+    /// range is right, but the column only if everything before it is ASCII.
     pub(super) fn location(&mut self, file: &NamedFile, range: WireRange) -> Location {
         let text = file.path.as_deref().and_then(|path| self.text(path));
         let (range, excerpt) = match &text {

@@ -1,15 +1,15 @@
-//! Whether a server knows its workspace, or is still finding its way.
+//! Whether a server has read its workspace.
 //!
 //! The rules:
 //!
-//! 1. A server that reports its status (`experimental/serverStatus`) is ready when it says that it is quiescent. Nothing
-//!    else counts for it.
-//! 2. Otherwise its work in progress decides. Until it was ready for the first time, any work counts. Afterwards only
-//!    work that has lasted for [`SETTLING`] does, so that a short check after an edit does not make it flap.
-//! 3. When the last work that counted has ended, the server is ready [`SETTLING`] later, if no other has begun. So a burst
-//!    of short pieces counts as one.
-//! 4. A server that is known to report its work has [`FIRST_WORK`] to begin. Another one is ready at once.
-//! 5. Work that nothing was heard of for [`SILENCE`] no longer counts: a server may forget to end it.
+//! 1. A server that reports its status (`experimental/serverStatus`) is ready when it reports that it is quiescent.
+//!    Nothing else counts for it.
+//! 2. Otherwise its work in progress decides. Until it was ready for the first time, any work counts. Afterwards, only
+//!    work that has lasted for [`SETTLING`] does, so that a short check after an edit doesn't make it flap.
+//! 3. When the last work that counted has ended, the server is ready [`SETTLING`] later, if no other work has begun. So
+//!    a burst of short pieces counts as one.
+//! 4. A server that is known to report its work has [`FIRST_WORK`] to begin. Any other server is ready at once.
+//! 5. Work without a report for [`SILENCE`] no longer counts: a server may forget to end it.
 //!
 //! Time comes in as a parameter; [`Readiness::next_look`] says when time alone may change the state.
 
@@ -21,13 +21,13 @@ use std::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// How long nothing may happen before a server counts as ready.
+/// How long a server must be quiet before it counts as ready.
 const SETTLING: Duration = Duration::from_millis(500);
 /// How long a server that reports its work may take to begin.
 const FIRST_WORK: Duration = Duration::from_secs(3);
 /// How long work counts without a report.
 const SILENCE: Duration = Duration::from_secs(600);
-/// How many pieces of work are tracked. Beyond that, the one that was silent longest is dropped.
+/// How many pieces of work are tracked. Beyond that, the one that has been silent longest is dropped.
 const MAX_WORK: usize = 256;
 /// How much of a server's title or message is kept.
 const MAX_TEXT_BYTES: usize = 512;
@@ -48,12 +48,12 @@ pub enum ServerHealth {
     Error,
 }
 
-/// Whether answers can be trusted to be whole.
+/// Whether answers can be trusted to be complete.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum ReadyState {
     Ready,
-    /// Something that wasn't found may be found later.
+    /// A later search may find more.
     Indexing {
         title: String,
         message: Option<String>,
@@ -198,7 +198,7 @@ impl Readiness {
         }
     }
 
-    /// What the server says about its health, and why.
+    /// The health that the server reports, and why.
     pub fn health(&self) -> Option<(ServerHealth, Option<&str>)> {
         let status = self.status.as_ref()?;
         Some((status.health?, status.message.as_deref()))
@@ -248,7 +248,7 @@ impl Readiness {
         settled.chain(counted).chain(begun).filter(|at| *at > now).min()
     }
 
-    /// The work that counts and that began first.
+    /// Of the work that counts, the piece that began first.
     fn busy(&self, now: Instant) -> Option<ReadyState> {
         let counting = self.work.values().filter(|work| self.counts(work, now));
         let work = counting.min_by_key(|work| work.begun)?;
@@ -272,8 +272,8 @@ impl Readiness {
             && now.saturating_duration_since(self.started) < FIRST_WORK
     }
 
-    /// Remembers that it was ready, before a change. The start doesn't end at once: an unknown server has as long to
-    /// begin its work as any pause within it may take.
+    /// Remembers that it was ready, before a change. The startup phase doesn't end at once: an unknown server has as
+    /// long to begin its work as any pause within it may take.
     fn remember(&mut self, now: Instant) {
         let starting = now.saturating_duration_since(self.started) < SETTLING;
         if !starting && self.state(now) == ReadyState::Ready {

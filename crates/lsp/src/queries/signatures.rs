@@ -10,7 +10,7 @@ use crate::text::PositionEncoding;
 #[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
 pub struct Signatures {
     pub signatures: Vec<Signature>,
-    /// Which of them fits best, from 0; nothing if there are none.
+    /// The index of the best match, from 0; `None` if there are no signatures.
     pub active: Option<u32>,
 }
 
@@ -48,7 +48,7 @@ pub(super) fn read(reader: &mut Reader<'_>, answer: Value) -> Result<Signatures,
         let place = format!("result.signatures[{index}]");
         signatures.push(read_signature(reader, signature, help.active_parameter, &place)?);
     }
-    // An index out of range means the first, as the protocol says.
+    // An index out of range means the first, per the protocol.
     let active = help.active_signature.unwrap_or(0);
     let first = signatures.first().map(|_| 0);
     Ok(Signatures {
@@ -69,7 +69,7 @@ fn read_signature(
     for (index, parameter) in signature.parameters.into_iter().flatten().enumerate() {
         let label = match &parameter.label {
             Value::String(label) => label.clone(),
-            // Offsets into the label, in 16-bit units whatever was agreed on for documents.
+            // Offsets into the label, always in 16-bit units, whatever was agreed on for documents.
             Value::Array(offsets) => piece(&signature.label, offsets).ok_or_else(|| {
                 reader.broken(
                     format!("{place}.parameters[{index}].label"),

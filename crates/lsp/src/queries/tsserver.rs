@@ -1,8 +1,8 @@
-//! Diagnostics of TypeScript's own server, asked for through the language server before it.
+//! Diagnostics of TypeScript's own server, requested through the language server in front of it.
 //!
 //! That language server pushes diagnostics only when they differ from those it pushed last, and names no version. So an
-//! edit that changes nothing about them is never followed by a push, and nobody could tell an old one from a new one.
-//! But it passes requests on, and the server behind it says what is wrong with a file right when it is asked.
+//! edit that doesn't change them is never followed by a push, and we couldn't tell an old one from a new one. But it
+//! forwards requests, and the server behind it reports the current diagnostics of a file on request.
 
 use std::path::Path;
 

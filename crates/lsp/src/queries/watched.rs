@@ -1,4 +1,4 @@
-//! Files that a server wants to hear of when somebody else changes them.
+//! Files that a server watches for changes by others.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -101,8 +101,8 @@ impl WatchedFiles {
         }
     }
 
-    /// Takes the options of a `workspace/didChangeWatchedFiles` registration, all of them or, with an error, none.
-    /// The same id again replaces it.
+    /// Adds the options of a `workspace/didChangeWatchedFiles` registration: all of them or, on error, nothing.
+    /// Registering the same id again replaces it.
     pub fn register(&mut self, id: &str, options: &Value) -> Result<(), WatchError> {
         let options: WireOptions =
             serde_json::from_value(options.clone()).map_err(|error| WatchError::Broken {
@@ -126,7 +126,7 @@ impl WatchedFiles {
         self.registrations.remove(id);
     }
 
-    /// Whether the server wants to be told. The path is absolute.
+    /// Whether the server wants to be notified. The path is absolute.
     pub fn matches(&self, path: &Path, event: FileEvent) -> bool {
         let groups = self
             .registrations
@@ -164,7 +164,7 @@ fn groups(watchers: Vec<WireWatcher>) -> Result<Vec<Group>, WatchError> {
     let mut builders: BTreeMap<(Option<PathBuf>, u64), GlobSetBuilder> = BTreeMap::new();
     for watcher in watchers {
         let (base, pattern) = split(watcher.glob_pattern)?;
-        // Nothing said means everything, as the protocol says.
+        // Without a value, all events count, per the protocol.
         let events = watcher.kind.unwrap_or(7);
         let glob = compile(&pattern)?;
         builders
@@ -205,7 +205,7 @@ fn split(pattern: Value) -> Result<(Option<PathBuf>, String), WatchError> {
 }
 
 /// `*` and `?` stay within a path component, `**` does not, `{}` holds alternatives and `[]` characters. The library
-/// matches bytes, so `?` and `[]` know only single-byte characters.
+/// matches bytes, so `?` and `[]` support only single-byte characters.
 fn compile(pattern: &str) -> Result<globset::Glob, WatchError> {
     let bad = |problem: String| WatchError::BadPattern {
         pattern: pattern.chars().take(100).collect(),

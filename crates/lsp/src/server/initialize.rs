@@ -1,10 +1,10 @@
-//! What we say about ourselves at the start of a conversation, and what a server says about itself.
+//! What the two sides announce about themselves in the handshake.
 
 use std::path::Path;
 
 use serde_json::{Value, json};
 
-/// The parameters of `initialize`. The process id is ours, so a server that watches it ends with the daemon.
+/// The parameters of `initialize`. The process id is ours, so a server that watches it exits with the daemon.
 pub(super) fn initialize_params(root: &Path, root_uri: &str, options: Option<&Value>) -> Value {
     let name = root
         .file_name()

@@ -27,7 +27,7 @@ const STOP: StopPlan = StopPlan {
     term: Duration::from_secs(2),
     kill: Duration::from_secs(5),
 };
-/// The same for a server that did not answer `shutdown`, or wasn't asked.
+/// The same for a server that didn't answer `shutdown`, or wasn't sent one.
 const STOP_UNASKED: StopPlan = StopPlan {
     polite: Duration::ZERO,
     ..STOP
@@ -56,7 +56,7 @@ pub(crate) struct WeakServer {
 }
 
 impl WeakServer {
-    /// The server, if it is still there.
+    /// The server, if it still exists.
     pub(crate) fn upgrade(&self) -> Option<LanguageServer> {
         let shared = self.shared.upgrade()?;
         Some(LanguageServer { shared })
@@ -70,7 +70,7 @@ struct InstanceShared {
     clock: Arc<dyn Clock>,
     /// Cancelled when the server ends, and its tasks with it.
     ending: CancellationToken,
-    /// Guards the watch, which is taken out when the server ends.
+    /// Guards the watch, which is removed when the server ends.
     watch: Mutex<Option<Arc<Watch>>>,
 }
 
@@ -88,8 +88,8 @@ impl LanguageServer {
             .documents
             .attach(generation, instance.capabilities.sync(), encoding)
             .ok_or_else(|| Failure::new("a newer process of this server is told about documents already"))?;
-        // It comes before the first question. A server may want to hear of files only later, but what it pushes about one
-        // file may be out of date because of another from the beginning.
+        // The watch starts before the first question. A server may register for files only later, but what it
+        // pushes about one file may be out of date because of another from the beginning.
         let watch = watch_files(&instance, tasks, scratch);
         let ending = CancellationToken::new();
         let (told, client) = (Arc::clone(&instance.told), instance.client.clone());
@@ -114,7 +114,7 @@ impl LanguageServer {
         Ok(server)
     }
 
-    /// A handle that does not keep it.
+    /// A handle that doesn't keep the server alive.
     pub(crate) fn downgrade(&self) -> WeakServer {
         WeakServer {
             shared: Arc::downgrade(&self.shared),
@@ -142,7 +142,7 @@ impl LanguageServer {
         self.shared.instance.child.as_ref()
     }
 
-    /// Waits until the server has been told about all file changes so far.
+    /// Waits until the server has been notified of all file changes so far.
     ///
     /// *Cancel safety*: may be dropped at any time.
     pub(crate) async fn catch_up(&self, deadline: &Deadline, scope: &Scope) -> Result<(), CatchUpError> {
@@ -176,8 +176,8 @@ impl RunningServer for LanguageServer {
         let Some(child) = &instance.child else {
             return Failure::new(instance.client.closed().await.to_string());
         };
-        // The end of the process and the end of its output are watched: behind some servers stands a process of their
-        // own that keeps the pipe open, and others close it and live on.
+        // Both the end of the process and the end of its output are watched: some servers have a child
+        // process that keeps the pipe open, and others close the pipe and keep running.
         tokio::select! {
             biased;
             ended = child.ended() => Failure {
@@ -185,8 +185,8 @@ impl RunningServer for LanguageServer {
                 exit: exit_of(ended.exit),
                 stderr_tail: child.stderr_tail(),
             },
-            // How the process ends is not waited for: whoever asks about a server that is of no more use shall learn so
-            // at once.
+            // Don't wait for the process to end: callers should learn at once that the server is no longer
+            // usable.
             closed = instance.client.closed() => Failure {
                 message: closed.to_string(),
                 exit: None,
@@ -254,7 +254,7 @@ impl RunningServer for LanguageServer {
     }
 }
 
-/// Sends what is to be said about documents, in order, as long as the server is there.
+/// Sends messages about documents, in order, as long as the server is running.
 async fn tell_documents(
     mut outbox: Outbox,
     client: Client,
@@ -280,7 +280,7 @@ async fn tell_documents(
             return;
         };
         told.document_sent(&message);
-        // A server that does not read is closed by its client after a while, and the wait ends with it.
+        // The client closes a server that stops reading after a while, which also ends this wait.
         if client
             .notify(message.method(), &message, &Deadline::never())
             .await
@@ -291,14 +291,14 @@ async fn tell_documents(
     }
 }
 
-/// Watches the files of the root, and tells the server about those that it registered for.
+/// Watches the files of the root, and notifies the server of those it registered for.
 fn watch_files(instance: &Instance, tasks: &Tasks, scratch: &Path) -> Option<Watch> {
     let (told, client) = (Arc::clone(&instance.told), instance.client.clone());
     let deliver: Deliver = Arc::new(move |batch| {
         let (told, client) = (Arc::clone(&told), client.clone());
         Box::pin(async move {
             if let Some(params) = told.watched(&batch.changes) {
-                // If the server is gone, nobody misses it.
+                // If the server has exited, it doesn't need the notification.
                 drop(
                     client
                         .notify("workspace/didChangeWatchedFiles", &params, &Deadline::never())

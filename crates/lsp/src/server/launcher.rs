@@ -1,4 +1,4 @@
-//! How a language server comes up: process, connection, handshake.
+//! Starting a language server: process, connection, handshake.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -22,8 +22,8 @@ use crate::{
     wire::Connection,
 };
 
-/// From the start of a process to its answer to `initialize`, unless configured. A server that reads a large project
-/// first takes tens of seconds on a busy machine.
+/// The time from the start of a process to its answer to `initialize`, unless configured. A server that reads a large
+/// project first takes tens of seconds on a busy machine.
 const COLD_BUDGET: Duration = Duration::from_secs(120);
 /// The pause between two attempts to connect to a process that was started.
 const CONNECT_PAUSE: Duration = Duration::from_millis(20);
@@ -190,7 +190,7 @@ impl Launcher {
             terminal: None,
             view: None,
         };
-        // It is not dropped half-way: when a start has failed, no process of it is left.
+        // This future isn't dropped midway: a failed start leaves no process behind.
         let child = self
             .processes
             .spawn(spec)
@@ -236,7 +236,7 @@ impl Launcher {
         }
     }
 
-    /// `initialize` and `initialized`. What the server sends before its answer is handled.
+    /// `initialize` and `initialized`. Messages that the server sends before its answer are handled.
     async fn shake_hands(
         &self,
         chosen: &Chosen,
@@ -261,7 +261,7 @@ impl Launcher {
             .await
             .map_err(|error| handshake_error(&error))?;
         if let Some(settings) = &chosen.settings {
-            // Some servers read their settings from here alone.
+            // Some servers read their settings only from here.
             let params = serde_json::json!({"settings": settings});
             client
                 .notify("workspace/didChangeConfiguration", &params, budget)
@@ -284,7 +284,7 @@ fn handshake_error(error: &RequestError) -> String {
     }
 }
 
-/// A port that is free now. If somebody else takes it first, the start fails.
+/// A port that is free now. If another process takes it first, the start fails.
 fn free_port(ip: std::net::IpAddr) -> std::io::Result<u16> {
     Ok(std::net::TcpListener::bind((ip, 0))?.local_addr()?.port())
 }

@@ -1,11 +1,11 @@
-//! One running language server: its process, its connection, what it is told and what it reports.
+//! One running language server: its process, its connection, what it is sent and what it reports.
 //!
-//! `launcher` brings a server up and hands it to the lifecycle manager as a [`LanguageServer`]. What outlives a
-//! process (how it is started, what is open in it, what it logged) is its [`Site`]; what ends with it is in
-//! `instance` and `reports`.
+//! `launcher` brings a server up and hands it to the lifecycle manager as a [`LanguageServer`]. Its [`Site`]
+//! holds what outlives a process (how it is started, what is open in it, what it logged); `instance` and
+//! `reports` hold what ends with it.
 //!
-//! **Who owns the state:** the manager has the server; the server has its child, its client and its tasks. When
-//! it is stopped, all of them end.
+//! **Who owns the state:** the manager owns the server; the server owns its child, its client and its tasks.
+//! When it is stopped, all of them end.
 
 mod initialize;
 mod instance;

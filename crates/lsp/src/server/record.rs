@@ -1,15 +1,15 @@
-//! What a server said lately, over all of its processes: for people who want to know what went wrong.
+//! The recent output of a server, across all its processes, for people who want to know what went wrong.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
-/// How many lines are kept: several starts of the most verbose server we know. The oldest go first.
+/// How many lines are kept: several starts of the most verbose server we know. The oldest are dropped first.
 const LINES: usize = 500;
 /// The longest line that is kept; the rest of it is cut off.
 const LINE_LIMIT_BYTES: usize = 2 * 1024;
 
-/// Who said something, and how bad it is.
+/// The source of a line, and its severity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordLevel {
     Error,

@@ -1,4 +1,4 @@
-//! What one process of a server has reported by itself: what it offers and watches, how ready it is, and its
+//! What one process of a server has reported by itself: its capabilities, what it watches, its readiness, and its
 //! diagnostics.
 
 mod answers;
@@ -31,11 +31,11 @@ pub(crate) enum Awaited {
     Push(Push),
     /// A later version of the document has been sent.
     Superseded,
-    /// The server wants to be asked for them, and registered that only after the handshake.
+    /// The server wants to be asked for them, but registered that only after the handshake.
     WantsToBeAsked,
 }
 
-/// What one process of a server has reported. Waiters look at the state again after each change.
+/// What one process of a server has reported. Waiters check the state again after each change.
 #[derive(Debug)]
 pub(crate) struct ServerReports {
     site: Arc<Site>,
@@ -79,7 +79,7 @@ impl ServerReports {
         self.state().readiness.state(now)
     }
 
-    /// Waits until it has read the workspace, or returns how far it is.
+    /// Waits until it has read the workspace, or returns its progress.
     ///
     /// *Cancel safety*: the future may be dropped at any time.
     pub(crate) async fn ready(&self, deadline: &Deadline, scope: &Scope) -> Result<(), ReadyState> {
@@ -153,7 +153,7 @@ impl ServerReports {
         (!named.is_empty()).then(|| serde_json::json!({ "changes": named }))
     }
 
-    /// Files with the same extension that have changed and that it was told about.
+    /// Changed files with the same extension that it was notified of.
     pub(crate) fn changed_like(&self, path: &Path) -> Vec<PathBuf> {
         let state = self.state();
         let alike = state.changed.iter();
@@ -171,7 +171,7 @@ impl ServerReports {
     pub(super) fn document_sent(&self, message: &Outgoing) {
         self.change(|state| match (&message.message, message.version()) {
             (said, Some(version)) => {
-                // An opened document is as it is on disk, and the watch reports that.
+                // A document is opened with its text on disk, and the watch reports changes to that.
                 if matches!(
                     said,
                     DocumentMessage::DidChange {
@@ -228,7 +228,7 @@ impl ServerReports {
         let result = change(&mut self.state());
         loop {
             let seen = self.changes.read();
-            // Whoever wrote first has woken the waiters, but perhaps before this change was made.
+            // The first writer has woken the waiters, but perhaps before this change was made.
             if self.changes.transition(seen.generation, *seen.state + 1).is_ok() {
                 return result;
             }

@@ -1,4 +1,4 @@
-//! What a server has over all of its processes: how it is started, what is open in it, what it said.
+//! What a server has across all its processes: how it is started, what is open in it, what it logged.
 
 use std::{
     collections::BTreeMap,
@@ -32,7 +32,7 @@ pub(crate) struct Site {
     past: Mutex<Counters>,
     /// Guards the link to the running process.
     current: Mutex<WeakServer>,
-    /// Guards how the last process ended that was not stopped by us.
+    /// Guards how the last process ended, not counting those that we stopped.
     last_exit: Mutex<Option<process::Exit>>,
 }
 
@@ -45,7 +45,7 @@ impl Site {
         *lock(&self.past)
     }
 
-    /// The process that is up, if one is.
+    /// The running process, if there is one.
     pub(crate) fn current(&self) -> Option<LanguageServer> {
         lock(&self.current).upgrade()
     }
@@ -136,7 +136,7 @@ impl Sites {
     }
 }
 
-// Whatever it guards, nobody leaves it half changed.
+// Whatever it guards, a panic never leaves it half changed.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

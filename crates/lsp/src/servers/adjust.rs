@@ -1,4 +1,4 @@
-//! What a few servers have to be told, which depends on the root, the program that was found, and trust.
+//! Options of a few servers that depend on the root, the program that was found, and trust.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ pub(super) struct Options {
     pub(super) settings: Option<Value>,
 }
 
-/// Works them out. What a configuration says stands; only what it leaves open is filled in.
+/// Computes them. Values in a configuration stay; only missing ones are filled in.
 pub(super) fn options(
     definition: &ServerDefinition,
     root: &Path,
@@ -36,8 +36,9 @@ pub(super) fn options(
     match definition.adjust {
         Adjust::Nothing => {}
         Adjust::TypeScript => {
-            // Left alone, the server would run the TypeScript of the repository. A trusted workspace has its own version
-            // used, as the server does by itself; otherwise, and where there is none, the one beside the server.
+            // By default, the server would run the repository's TypeScript. In a trusted workspace that is
+            // fine, and its own version is used; otherwise, or if it has no version, the one next to the
+            // server is used.
             let own = in_workspace("node_modules/typescript/lib/tsserver.js");
             let beside = found.and_then(|found| beside(&found.program, "typescript/lib/tsserver.js"));
             if let Some(path) = own.or(beside) {
@@ -74,7 +75,7 @@ pub(super) fn options(
     options
 }
 
-/// A file of another package that was installed together with a program of npm.
+/// A file of another package that was installed together with an npm program.
 fn beside(program: &Path, package_file: &str) -> Option<PathBuf> {
     let program = std::fs::canonicalize(program).ok()?;
     let mut upwards = program.ancestors().skip(1);
@@ -91,7 +92,7 @@ fn existing(path: PathBuf) -> Option<PathBuf> {
     path.exists().then_some(path)
 }
 
-/// Sets a key unless it is set. A value on the way that is no object is somebody's choice, and stays.
+/// Sets a key unless it is set. A value on the path that isn't an object was chosen by somebody, and stays.
 fn fill(value: &mut Option<Value>, keys: &[&str], filled: Value) {
     let mut place = value.get_or_insert_with(|| json!({}));
     for key in keys {

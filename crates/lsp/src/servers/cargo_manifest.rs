@@ -1,25 +1,25 @@
 //! Which Cargo workspace a directory belongs to.
 //!
-//! Cargo takes the nearest manifest, then looks upwards for one with a `[workspace]`, its own included, unless that
-//! one excludes the directory. Asking Cargo itself would take a process and, at times, the network; what is read
-//! here is the two keys that decide.
+//! Cargo takes the nearest manifest, then searches upwards for one with a `[workspace]`, its own included, unless that
+//! one excludes the directory. Asking Cargo itself would take a process and sometimes the network; this only reads the
+//! two keys that decide.
 
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 pub(crate) const NAME: &str = "Cargo.toml";
-/// A longer manifest is not read further. The largest that we know of have a tenth of this.
+/// A longer manifest is cut here. The largest that we know of have a tenth of this.
 const MANIFEST_BYTES: u64 = 1024 * 1024;
 
-/// The root among directories that go upwards; none if there is no manifest.
+/// The root among the ancestors; `None` if there is no manifest.
 pub(crate) fn workspace_root(upwards: &[&Path]) -> Option<PathBuf> {
     let mut manifests = upwards
         .iter()
         .filter_map(|directory| Some((*directory, Manifest::read(&directory.join(NAME))?)));
     let (package, manifest) = manifests.next()?;
     if let Some(root) = &manifest.root_by_key {
-        // A manifest can say where its workspace is. Outside of the bounds it counts as not said.
+        // A manifest can name its workspace. If that is out of bounds, it is ignored.
         let named = fs::canonicalize(package.join(root)).ok();
         if let Some(named) = named.filter(|named| upwards.iter().any(|directory| named == directory)) {
             return Some(named);
@@ -54,8 +54,8 @@ impl Manifest {
         Some(Self::parse(&text))
     }
 
-    /// Reads headers of tables and the two keys, line by line. Whatever else the file holds is passed over, so a
-    /// manifest that Cargo would refuse still has a place.
+    /// Reads table headers and the two keys, line by line. The rest of the file is skipped, so a manifest that Cargo
+    /// would refuse still has a root.
     fn parse(text: &str) -> Self {
         let mut manifest = Self::default();
         let mut table = String::new();

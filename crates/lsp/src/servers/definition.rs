@@ -20,20 +20,20 @@ pub enum Role {
     Supplement,
 }
 
-/// How a server says that it has finished reading the project.
+/// How a server reports that it has finished reading the project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Readiness {
-    /// It sends `experimental/serverStatus`, and is ready when that says `quiescent`.
+    /// It sends `experimental/serverStatus`, and is ready when that contains `quiescent`.
     ServerStatus,
-    /// It reports the work it does under progress tokens, and is ready when none is open.
+    /// It reports its work under progress tokens, and is ready when no token is open.
     WorkDoneProgress,
-    /// It writes a log message that holds this text. Until then it answers with less than there is.
+    /// It writes a log message that contains this text. Until then, its answers are incomplete.
     LogMessage(&'static str),
-    /// It says nothing; an answer is as good as it gets.
+    /// It doesn't report anything; its answers are taken as they come.
     Silent,
 }
 
-/// Where a definition comes from. Later ones overrule earlier ones.
+/// Where a definition comes from. Later ones override earlier ones.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Origin {
     BuiltIn,
@@ -42,20 +42,20 @@ pub enum Origin {
     Repository(PathBuf),
 }
 
-/// Whether a server is to be used at all.
+/// Whether to use a server at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Enablement {
     Enabled,
     Disabled,
 }
 
-/// When a server has anything to say about a file of its language.
+/// When a server is relevant for a file of its language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Applies {
     Always,
-    /// Only if one of its root markers is there, such as `deno.json`.
+    /// Only if one of its root markers exists, such as `deno.json`.
     WithMarker,
-    /// Only if a marker is there and the workspace is trusted, since its first act is to load code from it.
+    /// Only if a marker exists and the workspace is trusted, because the server first loads code from it.
     WithMarkerAndTrust,
 }
 
@@ -66,7 +66,7 @@ pub enum Transport {
     /// The standard streams of a process that we start.
     Stdio,
     Tcp(SocketAddr),
-    /// A process that we start and that listens there. With port 0 the starter picks a free port.
+    /// A process that we start and that listens there. With port 0, the launcher picks a free port.
     TcpSpawned(SocketAddr),
 }
 
@@ -78,35 +78,35 @@ pub struct LanguageFiles {
     pub names: Vec<String>,
 }
 
-/// A program and what stands behind it on its command line.
+/// A program and its arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandLine {
-    /// A bare name is looked for; anything with a slash is a path.
+    /// A bare name is searched for; anything with a slash is a path.
     pub program: String,
     /// May hold [`DATA_PLACEHOLDER`] and [`PORT_PLACEHOLDER`].
     pub arguments: Vec<String>,
 }
 
-/// Stands for a directory that this server has for itself and this root. Two instances of jdtls on one such
+/// Stands for a directory that belongs to this server and this root. Two instances of jdtls on one such
 /// directory destroy its index.
 pub const DATA_PLACEHOLDER: &str = "{data}";
 /// Stands for the port that was picked for [`Transport::TcpSpawned`] with port 0.
 pub const PORT_PLACEHOLDER: &str = "{port}";
 
-/// What a configuration may bound. What is not given is the manager's to choose.
+/// Limits that a configuration may set. The manager chooses the others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerLimits {
     /// From the start to the answer to `initialize`.
     pub startup: Option<Duration>,
     pub request: Option<Duration>,
     pub shutdown: Option<Duration>,
-    /// How long a server that nobody uses is kept.
+    /// How long an unused server is kept.
     pub idle: Option<Duration>,
-    /// How many crashes in a row are repaired.
+    /// How many crashes in a row lead to a restart.
     pub restarts: Option<u32>,
 }
 
-/// What has to be worked out for a root before the server starts.
+/// What has to be computed for a root before the server starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Adjust {
     Nothing,
@@ -115,11 +115,11 @@ pub(crate) enum Adjust {
     TypeScriptLibrary,
     /// Tell it the interpreter of the project's virtual environment.
     PythonInterpreter,
-    /// Tell it whether the workspace is trusted, as svelte's server wants it.
+    /// Tell it whether the workspace is trusted, in the form that Svelte's server expects.
     TrustFlag,
 }
 
-/// One server, after all configuration has been put together.
+/// One server, after merging all configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerDefinition {
     pub name: Arc<str>,
@@ -139,17 +139,17 @@ pub struct ServerDefinition {
     pub environment: BTreeMap<String, String>,
     pub limits: ServerLimits,
     pub enablement: Enablement,
-    /// One line that a person can run to have it.
+    /// A command that installs it.
     pub install: String,
     pub origin: Origin,
-    /// Where its command was given. One that was given by hand is preferred to what came with us.
+    /// Where its command comes from. A configured command is preferred over a built-in one.
     pub command_origin: Origin,
     pub(crate) adjust: Adjust,
 }
 
 impl ServerDefinition {
-    /// The language of a file, if this server serves it. A whole name counts before an extension, and a long
-    /// extension before a short one.
+    /// The language of a file, if this server serves it. A whole name wins over an extension, and a long
+    /// extension over a short one.
     pub fn language_of(&self, file_name: &str) -> Option<&Arc<str>> {
         let by_name = || {
             self.languages
@@ -170,24 +170,24 @@ impl ServerDefinition {
         by_name().or_else(by_extension).map(|language| &language.id)
     }
 
-    /// Whether it serves a language, whatever the file is called.
+    /// Whether it serves a language, whatever the file is named.
     pub fn serves(&self, language: &str) -> bool {
         self.languages.iter().any(|served| *served.id == *language)
     }
 }
 
-/// A file that is nothing but an extension has none.
+/// A name that consists only of the extension doesn't count.
 fn has_extension(file_name: &str, extension: &str) -> bool {
     file_name.len() > extension.len() && file_name.ends_with(extension)
 }
 
-/// How to reach a server, with nothing left to find out.
+/// How to reach a server, with everything resolved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LaunchSpec {
     Stdio(CommandSpec),
     TcpSpawned {
         command: CommandSpec,
-        /// Where it listens. With port 0 pick a free one and use [`CommandSpec::with_port`].
+        /// Where it listens. With port 0, pick a free one and use [`CommandSpec::with_port`].
         address: SocketAddr,
     },
     /// Connect; nothing is started.
@@ -200,10 +200,10 @@ pub struct CommandSpec {
     pub program: PathBuf,
     /// Without the program itself.
     pub arguments: Vec<OsString>,
-    /// All of it; nothing else is inherited.
+    /// The complete environment; nothing else is inherited.
     pub environment: BTreeMap<OsString, OsString>,
     pub directory: PathBuf,
-    /// Directories that must be there before the start; none but the server's own data is ever named.
+    /// Directories that must exist before the start; this only ever names the server's own data.
     pub needed_directories: Vec<PathBuf>,
 }
 

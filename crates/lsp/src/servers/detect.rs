@@ -1,4 +1,4 @@
-//! Whether a server is here, and where.
+//! Whether a server is installed, and where.
 
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt as _;
@@ -9,18 +9,18 @@ use super::definition::{CommandLine, ServerDefinition};
 use super::environment::Environment;
 use super::version_probe::{self, Probed};
 
-/// Where a workspace keeps programs of its own.
+/// Where a workspace keeps its own programs.
 const LOCAL_DIRECTORIES: [&str; 3] = ["node_modules/.bin", ".venv/bin", "venv/bin"];
-/// What rustup calls itself. Its proxies are links to it.
+/// The name of rustup's program. Its proxies are links to it.
 const RUSTUP: &str = "rustup";
-/// A proxy answers in well under a second, unless the disk is asleep. If it takes longer it counts as not here.
+/// A proxy answers in well under a second, unless the disk is asleep. If it takes longer, it counts as missing.
 const PROXY_ANSWERS_WITHIN: Duration = Duration::from_secs(10);
 
-/// Whether programs that belong to the workspace may be run. They are code of the repository.
+/// Whether programs that belong to the workspace may be run. They are code from the repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LocalPrograms {
     Use,
-    /// It is not: the machine's own programs are used.
+    /// They may not: the machine's own programs are used.
     Ignore,
 }
 
@@ -33,10 +33,10 @@ pub enum Detected {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundProgram {
-    /// Absolute. A link is not followed, since shims go by the name they are called.
+    /// Absolute. A link isn't followed, because shims depend on the name they are called by.
     pub program: PathBuf,
     pub arguments: Vec<OsString>,
-    /// Known only where it had to be asked for.
+    /// Known only if finding the program required asking for it.
     pub version: Option<String>,
     pub place: ProgramPlace,
 }
@@ -47,7 +47,7 @@ pub enum ProgramPlace {
     Machine,
 }
 
-/// A program that is not here.
+/// A program that isn't installed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MissingProgram {
     pub install: String,
@@ -56,13 +56,13 @@ pub struct MissingProgram {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MissingReason {
-    /// There is no program of any of its names.
+    /// No program with any of its names exists.
     NotFound { programs: Vec<String> },
-    /// The program is rustup's stand-in, and the toolchain lacks the component behind it.
+    /// The program is rustup's proxy, and the toolchain lacks the component behind it.
     ComponentMissing { program: PathBuf },
     /// The workspace has it, but the workspace is not trusted.
     OnlyInUntrustedWorkspace {
-        /// The program that is not run.
+        /// The program that isn't run.
         program: PathBuf,
     },
 }
@@ -71,14 +71,14 @@ pub enum MissingReason {
 pub struct Search<'a> {
     pub environment: &'a Environment,
     pub root: &'a Path,
-    /// Local programs are looked for from the root up to here.
+    /// Local programs are searched for from the root up to here.
     pub workspace: &'a Path,
     pub local: LocalPrograms,
 }
 
 impl Search<'_> {
-    /// Looks for the first of a server's commands that is here: in the workspace if that is trusted, then on the
-    /// `PATH`, then where programs usually are. Blocks: it looks at files and may run a rustup proxy.
+    /// Finds the first of a server's commands that is installed: in the workspace if it is trusted, then on the `PATH`,
+    /// then in the usual directories. Blocks: it reads files and may run a rustup proxy.
     pub fn detect(&self, definition: &ServerDefinition) -> Detected {
         let mut why = None;
         for command in &definition.commands {
@@ -86,7 +86,7 @@ impl Search<'_> {
                 let version = match self.version_if_proxy(&program, &command.program) {
                     Ok(version) => version,
                     Err(reason) => {
-                        // Another one may stand behind it on the `PATH`.
+                        // Another one may come after it on the `PATH`.
                         why = Some(reason);
                         continue;
                     }
@@ -126,7 +126,7 @@ impl Search<'_> {
         }
     }
 
-    /// All programs of a name, or the one at a path, the better one first.
+    /// All programs with a name, or the one at a path, the better one first.
     fn locate(&self, program: &str) -> Vec<(PathBuf, ProgramPlace)> {
         if let Some(path) = self.as_path(program) {
             return Vec::from_iter(is_program(&path).then_some((path, ProgramPlace::Machine)));
@@ -146,7 +146,7 @@ impl Search<'_> {
             .collect()
     }
 
-    /// A command with a slash is a path: from the workspace, or from the user's directory.
+    /// A command with a slash is a path: relative to the workspace, or to the home directory.
     fn as_path(&self, program: &str) -> Option<PathBuf> {
         if let Some(rest) = program.strip_prefix("~/") {
             return Some(self.environment.home()?.join(rest));
@@ -181,7 +181,7 @@ fn is_program(path: &Path) -> bool {
     metadata.is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
 }
 
-/// Rustup puts a stand-in for every component on the `PATH`, whether the component is there or not: a link to itself,
+/// Rustup puts a proxy for every component on the `PATH`, whether or not the component is installed: a link to itself,
 /// soft or hard.
 fn is_rustup_proxy(program: &Path, name: &str) -> bool {
     use std::os::unix::fs::MetadataExt as _;

@@ -1,7 +1,7 @@
-//! Languages by their ids in the protocol, and the files that they are written in.
+//! Languages by their ids in the protocol, and their files.
 //!
-//! This is the one place that maps a file to a language for the built-in servers, so that two of them cannot
-//! disagree. A configuration may map differently for its own servers.
+//! This is the only mapping of files to languages for the built-in servers, so that two of them can't disagree. A
+//! configuration may map differently for its own servers.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -28,14 +28,14 @@ const fn language(
     }
 }
 
-/// All that a built-in server serves.
+/// All languages of the built-in servers.
 pub(crate) const LANGUAGES: &[Language] = &[
     language("astro", &[".astro"], &[]),
     language("blade", &[".blade.php"], &[]),
     language("c", &[".c"], &[]),
     language("clojure", &[".clj", ".cljs", ".cljc", ".edn", ".bb"], &[]),
     language("cmake", &[".cmake"], &["CMakeLists.txt"]),
-    // A header may be either; clangd looks at what includes it, and not at the id.
+    // A header may be either; clangd looks at what includes it, not at the id.
     language(
         "cpp",
         &[
@@ -143,7 +143,7 @@ pub(crate) const LANGUAGES: &[Language] = &[
     language("zig", &[".zig", ".zon"], &[]),
 ];
 
-/// Programs that a script names in its first line, without digits and dots at the end.
+/// Interpreters in the first line of a script, without trailing digits and dots.
 const INTERPRETERS: &[(&str, &str)] = &[
     ("bash", "shellscript"),
     ("dash", "shellscript"),
@@ -167,7 +167,7 @@ pub(crate) fn find(id: &str) -> Option<&'static Language> {
     LANGUAGES.iter().find(|language| language.id == id)
 }
 
-/// The language that the first line of a script names. Only a plain file whose name has no extension is looked at.
+/// The language that the first line of a script names. Only a regular file without an extension is read.
 pub(crate) fn of_script(file: &Path) -> Option<&'static str> {
     if file.extension().is_some() || !file.is_file() {
         return None;

@@ -1,11 +1,11 @@
 //! Which language servers exist, which of them a file gets, and how they are started.
 //!
 //! Built-in knowledge (`builtin`) is overlaid with the user's configuration and with the repository's, if that is
-//! trusted (`config`); programs are looked up (`detect`), roots are found by markers (`roots`), and from all that
-//! a file gets one primary server and its supplements (`selection`).
+//! trusted (`config`); programs are looked up (`detect`), roots are found by markers (`roots`), and from all that a
+//! file gets one primary server and its supplements (`selection`).
 //!
-//! **Who owns the state:** nobody; there is none. Everything is computed from files at the time of the question,
-//! in plain blocking code. Callers run it on a thread that may block, and cache what they like.
+//! **Who owns the state:** there is no state. Everything is computed from files at the time of the question, in plain
+//! blocking code. Callers run it on a thread that may block, and cache what they like.
 //!
 //! **What must not happen here:** starting a server, reading a variable of our own process, and running or naming
 //! a program of a workspace that isn't trusted.

@@ -1,4 +1,4 @@
-//! All servers at a glance, for people who ask what is here and what is not.
+//! All servers at a glance, for people who want to know which are installed.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -27,15 +27,15 @@ pub struct ServerEntry {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ServerStatus {
     Found(FoundProgram),
-    /// It is not.
+    /// It isn't installed.
     Missing(MissingProgram),
-    /// Somebody else keeps it running there; whether that is so is seen when it is used.
+    /// Somebody else runs it at this address; whether it is up only shows when it is used.
     Remote(SocketAddr),
     Disabled,
 }
 
 impl WorkspaceServers {
-    /// Looks for every server, as if its root were the top of the workspace. Blocks.
+    /// Searches for every server, as if its root were the top of the workspace. Blocks.
     pub fn overview(&self) -> Overview {
         let entries = self.definitions.iter().map(|definition| ServerEntry {
             name: Arc::clone(&definition.name),

@@ -1,4 +1,4 @@
-//! The way in: what is known on this machine, and what that comes to for a workspace.
+//! The entry point: what is known on this machine, and the resulting servers of a workspace.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,19 +12,19 @@ use super::environment::Environment;
 use super::overview::Overview;
 use super::selection::Selection;
 
-/// What the daemon says about the machine and the user.
+/// The daemon's knowledge of the machine and the user.
 #[derive(Clone, Debug)]
 pub struct RegistrySettings {
-    /// Programs are looked for with it, and servers get what they want of it.
+    /// Used to find programs, and passed on to servers as far as they need it.
     pub environment: Environment,
-    /// The user's configuration, which need not be there.
+    /// The user's configuration, which doesn't have to exist.
     pub user_configuration: Option<PathBuf>,
-    /// Servers that keep an index of their own have it below this directory.
+    /// Servers with an index of their own store it below this directory.
     pub data_directory: PathBuf,
 }
 
-/// All servers that are known. It keeps nothing between calls; whoever asks often keeps a [`WorkspaceServers`] and
-/// compares the [`Fingerprint`].
+/// All known servers. It keeps nothing between calls; callers that ask often keep a [`WorkspaceServers`] and compare
+/// the [`Fingerprint`].
 ///
 /// Everything here reads files, and may run a rustup proxy, on the caller's thread.
 #[derive(Clone)]
@@ -45,7 +45,7 @@ pub struct WorkspaceServers {
     fingerprint: Fingerprint,
 }
 
-/// Changes when a configuration file, or the trust in it, does.
+/// Changes when a configuration file, or the trust in it, changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fingerprint {
     user: Option<ConfigHash>,
@@ -53,7 +53,7 @@ pub struct Fingerprint {
     local: LocalPrograms,
 }
 
-/// Why a workspace cannot be looked at.
+/// Why a workspace can't be read.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot look at the workspace {}", path.display())]
 pub struct WorkspaceError {
@@ -63,7 +63,7 @@ pub struct WorkspaceError {
 }
 
 impl Registry {
-    /// Of what is built in and what the settings name.
+    /// A registry of the built-in servers and those in the settings.
     pub fn new(settings: RegistrySettings, trust: Arc<Trust>) -> Self {
         Self {
             settings: Arc::new(settings),
@@ -71,7 +71,7 @@ impl Registry {
         }
     }
 
-    /// The same servers, looked for and started with the variables of a caller before those of the daemon.
+    /// The same servers, searched for and started with the caller's variables taking precedence over the daemon's.
     pub(crate) fn seen_from(&self, caller: &Environment) -> Self {
         let RegistrySettings {
             environment,
@@ -120,7 +120,7 @@ impl Registry {
         })
     }
 
-    /// What a kept [`WorkspaceServers`] is compared with. Reads two small files.
+    /// To compare with a cached [`WorkspaceServers`]. Reads two small files.
     pub fn fingerprint(&self, workspace: &Path) -> Result<Fingerprint, WorkspaceError> {
         Ok(self.read(workspace)?.fingerprint)
     }
@@ -135,7 +135,7 @@ impl Registry {
         Ok(self.workspace(workspace)?.overview())
     }
 
-    /// What the user trusts if they trust the workspace as it is now.
+    /// What the user trusts when they trust the current state of the workspace.
     pub fn hash_to_trust(&self, workspace: &Path) -> Result<ConfigHash, WorkspaceError> {
         Ok(self.read(workspace)?.fingerprint.repository)
     }
@@ -151,7 +151,7 @@ impl Registry {
         let hash = hash_of(&repository_path, &repository);
         let local = match (&repository, (self.trust)(&hash)) {
             (Read::Absent | Read::Content(_), true) => LocalPrograms::Use,
-            // A file that cannot be read has no content that anybody could have trusted.
+            // A file that can't be read has no content that could have been trusted.
             (Read::Refused(_), _) | (_, false) => LocalPrograms::Ignore,
         };
         let fingerprint = Fingerprint {
@@ -183,7 +183,7 @@ impl WorkspaceServers {
         &self.notes
     }
 
-    /// Whether the workspace is trusted as it is now.
+    /// Whether the workspace is trusted in its current state.
     pub fn local_programs(&self) -> LocalPrograms {
         self.local
     }
@@ -214,7 +214,7 @@ fn shell_word(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// What stood in the files at one moment. All decisions are made on this, never on a second look.
+/// The content of the files at one moment. All decisions are based on this, never on a second read.
 struct Files {
     workspace: PathBuf,
     user: Option<(PathBuf, Read)>,
@@ -230,7 +230,7 @@ fn hash_of(path: &Path, read: &Read) -> ConfigHash {
     }
 }
 
-/// Adds a file as a layer, or says why not.
+/// Adds a file as a layer, or notes why not.
 fn take(origin: Origin, read: Read, layers: &mut Vec<Layer>, notes: &mut Vec<ConfigNote>) {
     let path = origin.path().unwrap_or(Path::new("")).to_path_buf();
     let content = match read {

@@ -1,7 +1,7 @@
 //! Where a server's project begins.
 //!
-//! A root is a canonical path, so that two ways to one directory are one server. It is never above the workspace:
-//! a server that is rooted there would read, and may build, what nobody has opened.
+//! A root is a canonical path, so that two paths to one directory share a server. It is never above the workspace: a
+//! server with such a root would read, and perhaps build, files that the user hasn't opened.
 
 use std::fs;
 use std::io;
@@ -10,16 +10,16 @@ use std::sync::Arc;
 
 use super::cargo_manifest;
 
-/// How a root is found. The steps are tried in order; what they look for is in [`RootStep`].
+/// How a root is found. The steps are tried in order; [`RootStep`] describes them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RootRule {
     pub steps: Vec<RootStep>,
 }
 
-/// One way to find a root. A marker is a file name; one that begins with `*` is the end of a name.
+/// One way to find a root. A marker is a file name; one that begins with `*` is a suffix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RootStep {
-    /// The nearest directory, upwards from the file, that holds any of these.
+    /// The nearest directory, upwards from the file, that contains any of these.
     Nearest(Vec<String>),
     /// The outermost such directory, as with the modules of a Maven build.
     Outermost(Vec<String>),
@@ -31,9 +31,9 @@ pub enum RootStep {
 /// How far up the search may go.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Bounds<'a> {
-    /// The top; also the root of whatever lies outside of it, such as a dependency's source.
+    /// The top; also the root of files outside of it, such as a dependency's source.
     pub workspace: Option<&'a Path>,
-    /// Without a workspace: this directory and those above it are no project, whatever lies in them.
+    /// Without a workspace: this directory and those above it are never a project, whatever they contain.
     pub home: Option<&'a Path>,
 }
 
@@ -50,9 +50,9 @@ pub enum FoundBy {
     Configuration,
     /// There was no marker; this is the top of the repository.
     Repository,
-    /// There was neither; this is the workspace.
+    /// There was neither a marker nor a repository; this is the workspace.
     Workspace,
-    /// There was nothing at all; this is where the file is.
+    /// Nothing was found; this is the file's directory.
     FileDirectory,
 }
 
@@ -69,7 +69,7 @@ pub enum RootError {
     Outside { root: PathBuf, workspace: PathBuf },
 }
 
-/// Finds the root for a file or a directory. A file that is not there yet counts as if it were.
+/// Finds the root for a file or a directory. A file that doesn't exist yet is treated as if it did.
 pub fn find(rule: &RootRule, file: &Path, bounds: Bounds<'_>) -> Result<Root, RootError> {
     let workspace = bounds.workspace.map(canonical).transpose()?;
     let home = bounds.home.and_then(|home| fs::canonicalize(home).ok());
@@ -134,7 +134,7 @@ impl RootStep {
     }
 }
 
-/// The first marker, in the order in which they are given, that the directory holds.
+/// The first marker, in the given order, that the directory contains.
 fn marker_in(directory: &Path, markers: &[String]) -> Option<String> {
     let holds = |marker: &&String| match marker.strip_prefix('*') {
         None => directory.join(marker).exists(),
@@ -164,8 +164,8 @@ fn named_directory(named: &Path, workspace: Option<&Path>) -> Result<Root, RootE
     })
 }
 
-/// The canonical directory that a path is in, or that it is. Of a path that is not there yet, the nearest ancestor
-/// that is.
+/// The canonical directory that a path is in, or that it is. For a path that doesn't exist yet, the nearest existing
+/// ancestor.
 fn directory_of(path: &Path) -> Result<PathBuf, RootError> {
     let mut missing = None;
     for ancestor in path.ancestors() {

@@ -24,13 +24,13 @@ use super::roots::{self, Bounds, FoundBy, Root};
 pub struct Selection {
     pub primary: Option<Chosen>,
     pub supplements: Vec<Chosen>,
-    /// Servers that would be used and are not here: the primary ones if there is none, and those that somebody
-    /// configured by hand.
+    /// Servers that would be used but aren't installed: the primary ones if no primary server is installed,
+    /// and those that somebody configured explicitly.
     pub missing: Vec<MissingServer>,
     pub notes: Vec<ConfigNote>,
 }
 
-/// A server, with everything that is needed to start it for one root.
+/// A server, with everything needed to start it for one root.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chosen {
     pub name: Arc<str>,
@@ -47,7 +47,7 @@ pub struct Chosen {
     pub limits: ServerLimits,
 }
 
-/// A server that is not here.
+/// A server that isn't installed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MissingServer {
     pub name: Arc<str>,
@@ -61,7 +61,7 @@ struct Candidate<'a> {
 }
 
 impl WorkspaceServers {
-    /// Chooses the servers for a file, which need not be there yet. Blocks.
+    /// Chooses the servers for a file, which doesn't have to exist yet. Blocks.
     pub fn servers_for(&self, file: &Path) -> Selection {
         let mut selection = Selection {
             notes: self.notes.clone(),
@@ -132,7 +132,7 @@ impl WorkspaceServers {
             .collect()
     }
 
-    /// What was asked for by name, then what somebody gave a command for, then our own order.
+    /// First the preferred servers, then those with a configured command, then our own order.
     fn rank(&self, position: usize, definition: &ServerDefinition, language: &str) -> (usize, u8, usize) {
         let preferred = self.prefer.get(language).map_or(&[][..], Vec::as_slice);
         let asked_for = preferred.iter().position(|name| **name == *definition.name);
@@ -144,7 +144,7 @@ impl WorkspaceServers {
         (asked_for.unwrap_or(preferred.len()), given, position)
     }
 
-    /// The root, or none if the server has no business there.
+    /// The root, or `None` if the server isn't relevant there.
     fn root_for(&self, definition: &ServerDefinition, file: &Path) -> Result<Option<Root>, String> {
         let home = self.settings.environment.home();
         let bounds = Bounds {
@@ -191,7 +191,7 @@ impl WorkspaceServers {
         let launch = match (definition.transport, command) {
             (Transport::Stdio, Some(command)) => LaunchSpec::Stdio(command),
             (Transport::TcpSpawned(address), Some(command)) => LaunchSpec::TcpSpawned { command, address },
-            // Without a command it is a server that somebody else keeps running.
+            // Without a command, somebody else runs the server.
             (Transport::Tcp(address) | Transport::TcpSpawned(address), _) => LaunchSpec::Tcp(address),
             (Transport::Stdio, None) => {
                 return Err(MissingProgram {
@@ -232,7 +232,7 @@ impl WorkspaceServers {
         }
     }
 
-    /// One directory per server and root. It is the same after a restart, so that the index is still warm.
+    /// One directory per server and root. It stays the same after a restart, so that the index is still warm.
     fn data_directory(&self, definition: &ServerDefinition, root: &Path) -> PathBuf {
         use std::os::unix::ffi::OsStrExt as _;
         let root = blake3::hash(root.as_os_str().as_bytes()).to_hex();
@@ -242,7 +242,7 @@ impl WorkspaceServers {
             .join(&root.as_str()[..16])
     }
 
-    /// What is passed on, what is set, and a `PATH` on which the program finds its neighbours.
+    /// The passed and set variables, and a `PATH` on which the program finds its neighbours.
     fn environment(
         &self,
         definition: &ServerDefinition,

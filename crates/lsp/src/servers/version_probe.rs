@@ -1,6 +1,6 @@
 //! Asking a program for its version, within bounds.
 //!
-//! This is for rustup's stand-ins alone, which can be told from the real program in no other way. It blocks; callers
+//! This is only for rustup's proxies, which can't be told from the real program in any other way. It blocks; callers
 //! run detection on a thread for blocking work.
 
 use std::io::Read as _;
@@ -13,13 +13,13 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::environment::Environment;
 
-/// More is not read. It fits into any pipe, so that the child cannot wait for us.
+/// The most that is read. It fits into any pipe, so that the child can't block on us.
 const OUTPUT_BYTES: u64 = 4096;
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Probed {
     Version(String),
-    /// It could not be run, did not succeed, or took too long and was killed.
+    /// It couldn't be run, failed, or took too long and was killed.
     Failed,
 }
 
@@ -49,7 +49,7 @@ pub(super) fn run(program: &Path, directory: &Path, environment: &Environment, w
     };
     let ended = ends_within(&child, within);
     if !ended {
-        // Of one that has ended this does nothing; either way it is reaped below.
+        // If the child has exited, this does nothing; either way it is reaped below.
         child.kill().ok();
     }
     let succeeded = child.wait().is_ok_and(|status| status.success());
@@ -59,7 +59,7 @@ pub(super) fn run(program: &Path, directory: &Path, environment: &Environment, w
     first_line(&mut child)
 }
 
-/// Waits on the process itself, so nothing has to be asked again and again.
+/// Waits on the process itself, so there is no polling.
 fn ends_within(child: &Child, within: Duration) -> bool {
     let Some(process) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else {
         return false;
@@ -71,12 +71,12 @@ fn ends_within(child: &Child, within: Duration) -> bool {
         return false;
     };
     let mut waiting = [PollFd::new(&process, PollFlags::IN)];
-    // An interruption counts as too late: the answer is 'not here', and the next question asks again.
+    // An interruption counts as too late: the result is "not installed", and the next question tries again.
     matches!(poll(&mut waiting, Some(&timeout)), Ok(ready) if ready > 0)
 }
 
-/// The process is gone, so what it wrote is in the pipe. A child of its own could hold the pipe open, so the end of
-/// file is not waited for.
+/// The process has exited, so its output is in the pipe. A child of its own could hold the pipe open, so this doesn't
+/// wait for the end of file.
 fn first_line(child: &mut Child) -> Probed {
     let Some(stdout) = child.stdout.take() else {
         return Probed::Failed;
@@ -114,7 +114,7 @@ mod tests {
         let environment = Environment::new([("PATH".into(), "/usr/bin:/bin".into())]);
         let probed = run(&program, directory.path(), &environment, Duration::from_secs(1));
         assert_eq!(probed, Probed::Failed);
-        // A machine too busy to start it within a second has nothing to kill.
+        // If the machine is too busy to start it within a second, there is nothing to kill.
         if let Ok(process) = std::fs::read_to_string(process) {
             assert!(
                 !Path::new("/proc").join(process.trim()).exists(),

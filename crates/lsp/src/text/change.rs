@@ -7,7 +7,7 @@ use super::{LineIndex, PositionEncoding, WirePosition, WireRange};
 /// One change of a text, as `textDocument/didChange` carries it.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct ContentChange {
-    /// What is replaced; without it, everything.
+    /// The replaced range; without it, the whole text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub range: Option<WireRange>,
     pub text: String,
@@ -22,11 +22,11 @@ impl ContentChange {
     }
 }
 
-/// The shortest single range whose replacement turns the old text into the new one. Texts that are equal yield an empty
-/// change, since a server may have to hear of a new version all the same.
+/// The shortest single range to replace to turn the old text into the new one. Equal texts yield an empty change,
+/// because a server may still need to learn of a new version.
 ///
-/// The range neither begins nor ends inside of a character, nor inside of a `\r\n`, for which the protocol has no
-/// position.
+/// The range neither begins nor ends inside a character, nor inside a `\r\n`, for which the
+/// protocol has no position.
 pub fn smallest_change(old: &LineIndex, new: &str, encoding: PositionEncoding) -> ContentChange {
     let before: &str = old.text();
     if before == new {
@@ -51,7 +51,7 @@ pub fn smallest_change(old: &LineIndex, new: &str, encoding: PositionEncoding) -
     }
 }
 
-/// How many bytes at the beginning are the same, up to a place that both can be cut at.
+/// How many bytes at the beginning are the same, up to an offset where both can be cut.
 fn common_prefix(before: &str, new: &str) -> usize {
     let same = before
         .bytes()

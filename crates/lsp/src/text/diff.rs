@@ -1,15 +1,15 @@
-//! The difference of two texts, as people read it.
+//! The difference of two texts, for people.
 
 use similar::TextDiff;
 
-/// Lines of context around a change, as everybody's diff has them.
+/// Lines of context around a change, as is usual for diffs.
 const CONTEXT_LINES: usize = 3;
 
-/// How much work a difference may be: lines of the one side times lines of the other, after what is the same at the
-/// beginning and the end was left out. Above it the rest is shown as replaced as a whole, which is right and long.
+/// How much work a diff may take: lines of one side times lines of the other, without the common beginning and end.
+/// Beyond that, the rest is shown as replaced as a whole, which is correct but long.
 const WORK_LIMIT: usize = 16_000_000;
 
-/// The difference of two texts in the unified format, with these names in its header. Equal texts have none.
+/// The difference of two texts in the unified format, with these names in its header. Empty for equal texts.
 pub fn unified_diff(old_name: &str, new_name: &str, old: &str, new: &str) -> String {
     if old == new {
         return String::new();

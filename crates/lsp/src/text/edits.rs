@@ -1,10 +1,10 @@
-//! Edits of a server, applied.
+//! Applying a server's edits.
 
 use serde::{Deserialize, Serialize};
 
 use super::{LineIndex, PositionEncoding, WireRange};
 
-/// A replacement of a range, as the protocol has it.
+/// A replacement of a range, in the protocol's form.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TextEdit {
@@ -28,8 +28,8 @@ fn show(range: &WireRange) -> String {
     )
 }
 
-/// The text after all edits. Each of them names places of the text as it was, in any order. Several insertions at one
-/// place appear in the order given, and before a replacement that begins there.
+/// The text after all edits. Each edit refers to positions in the original text, in any order. Several insertions at
+/// one position appear in the order given, and before a replacement that begins there.
 pub fn apply_edits(
     text: &LineIndex,
     edits: &[TextEdit],
@@ -42,7 +42,7 @@ pub fn apply_edits(
         }
         placed.push((text.offsets_of_wire(edit.range, encoding), edit));
     }
-    // The sort is stable, so that insertions at one place stay in their order.
+    // The sort is stable, so that insertions at one position keep their order.
     placed.sort_by_key(|(offsets, _)| (offsets.start, offsets.end));
     for pair in placed.windows(2) {
         if pair[0].0.end > pair[1].0.start {

@@ -1,18 +1,18 @@
-//! In what units a server counts along a line.
+//! The units in which a server counts along a line.
 
 /// The unit of a position's `character`.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub enum PositionEncoding {
     /// Bytes.
     Utf8,
-    /// 16-bit units; what a server means that says nothing.
+    /// 16-bit units; the default if a server names no encoding.
     #[default]
     Utf16,
     Utf32,
 }
 
 impl PositionEncoding {
-    /// All of them, the one we like best first: bytes need no counting.
+    /// All of them, in order of preference: bytes need no counting.
     pub const OFFERED: [Self; 3] = [Self::Utf8, Self::Utf32, Self::Utf16];
 
     /// The encoding of that name, if we know it.
@@ -46,8 +46,8 @@ impl PositionEncoding {
         }
     }
 
-    /// How many bytes of a text the first `units` take. A position inside of a character is moved to its beginning,
-    /// one beyond the end to the end.
+    /// How many bytes of a text the first `units` take. A position inside a character is moved to its beginning, one
+    /// beyond the end to the end.
     pub(crate) fn bytes(self, text: &str, units: usize) -> usize {
         let mut counted = 0;
         for (offset, character) in text.char_indices() {

@@ -1,4 +1,4 @@
-//! A line of a text, to be shown beside a result.
+//! A line of a text, to show beside a result.
 
 use std::ops;
 
@@ -19,7 +19,7 @@ pub fn excerpt(text: &LineIndex, offsets: &ops::Range<usize>, max_columns: usize
         return line.to_owned();
     }
     let first_shown = line[..start].chars().count();
-    // A range that does not fit is shown from its beginning.
+    // A range that doesn't fit is shown from its beginning.
     let spare = max_columns.saturating_sub(line[start..end].chars().count());
     let first = first_shown.saturating_sub(spare / 2).min(length - max_columns);
     let kept: String = line.chars().skip(first).take(max_columns).collect();

@@ -6,11 +6,11 @@ use protocol::{Position, Range};
 
 use super::{PositionEncoding, PositionError, WirePosition, WireRange};
 
-/// A text that knows its lines. A line ends with `\n`, `\r\n` or `\r`, as the protocol says.
+/// A text with an index of its lines. A line ends with `\n`, `\r\n` or `\r`, per the protocol.
 #[derive(Clone, Debug)]
 pub struct LineIndex {
     text: Arc<str>,
-    /// Where each line begins; never empty, since an empty text has one empty line.
+    /// Where each line begins; never empty, because an empty text has one empty line.
     starts: Arc<[usize]>,
 }
 
@@ -33,7 +33,7 @@ impl LineIndex {
         &self.text
     }
 
-    /// How many lines there are. A text that ends with a line break has an empty one behind it.
+    /// How many lines there are. A text that ends with a line break has an empty last line.
     pub fn line_count(&self) -> usize {
         self.starts.len()
     }
@@ -60,9 +60,9 @@ impl LineIndex {
         (line, self.starts[line])
     }
 
-    /// The offset of a server's position, which is moved into the text if it lies outside: a line behind the last
-    /// means the end of the text, a character behind the last of its line the end of that line, and a place inside
-    /// of a character its beginning.
+    /// The offset of a server's position. A position outside the text is moved into it: a line past the last means the
+    /// end of the text, a character past the end of its line means the end of that line, and a position inside a
+    /// character means its beginning.
     pub fn offset_of_wire(&self, position: WirePosition, encoding: PositionEncoding) -> usize {
         match self.line_range(position.line as usize) {
             Some(range) => {
@@ -72,13 +72,13 @@ impl LineIndex {
         }
     }
 
-    /// The offsets of a server's range, moved into the text. One that ends before it begins is empty.
+    /// The offsets of a server's range, moved into the text. A range that ends before it begins is empty.
     pub fn offsets_of_wire(&self, range: WireRange, encoding: PositionEncoding) -> ops::Range<usize> {
         let start = self.offset_of_wire(range.start, encoding);
         start..self.offset_of_wire(range.end, encoding).max(start)
     }
 
-    /// The position of an offset in a server's words.
+    /// The position of an offset, in the server's units.
     pub fn wire_at(&self, offset: usize, encoding: PositionEncoding) -> WirePosition {
         let (line, before) = self.before(offset);
         WirePosition {
@@ -87,7 +87,7 @@ impl LineIndex {
         }
     }
 
-    /// The position of an offset in people's words.
+    /// The position of an offset, as people count.
     pub fn position_at(&self, offset: usize) -> Position {
         let (line, before) = self.before(offset);
         Position {
@@ -96,7 +96,7 @@ impl LineIndex {
         }
     }
 
-    /// The offset of a person's position, which must be one of the text.
+    /// The offset of a person's position, which must exist in the text.
     pub fn offset_of(&self, position: Position) -> Result<usize, PositionError> {
         let Position { line, column } = position;
         if line == 0 || column == 0 {
@@ -148,8 +148,8 @@ impl LineIndex {
         }
     }
 
-    /// The line of an offset, and what stands before the offset in it. An offset inside of a character counts as the
-    /// character's beginning, one inside of a line break as the line's end, one behind the text as its end.
+    /// The line of an offset, and the part of the line before it. An offset inside a character counts as the
+    /// character's beginning, one inside a line break as the line's end, one past the text as its end.
     fn before(&self, offset: usize) -> (usize, &str) {
         let offset = self.text.floor_char_boundary(offset);
         let (line, start) = self.line_at(offset);
@@ -158,7 +158,7 @@ impl LineIndex {
     }
 }
 
-/// Counts that do not fit belong to texts of four gigabytes, which are refused long before.
+/// Counts that don't fit would need texts of four gigabytes, which are refused long before.
 fn number(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }

@@ -4,8 +4,8 @@
 //! in the encoding negotiated with the server), and a line and a column that count from one (the user's; columns
 //! count characters). [`LineIndex`] holds one text and converts between them.
 //!
-//! **Invalid positions:** a server's position outside of the text is moved to the nearest one inside, as the
-//! protocol says. A user's is refused, with what would have been valid.
+//! **Invalid positions:** a server's position outside the text is moved to the nearest one inside, per the protocol. A
+//! user's is refused, and the error names the valid range.
 //!
 //! **What must not happen here:** files, tasks, clocks. Everything is a function of its arguments.
 

@@ -5,10 +5,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A path that has no URI, or a URI that has no path.
+/// A path without a URI, or a URI without a path.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum UriError {
-    /// A server's text is UTF-8; a path need not be.
+    /// A server's text is UTF-8; a path doesn't have to be.
     #[error("the path {} is not UTF-8 and cannot be named to a language server", path.display())]
     NotUtf8 { path: PathBuf },
     #[error("the path {} is not absolute", path.display())]
@@ -19,8 +19,8 @@ pub enum UriError {
     BadEncoding { uri: String },
 }
 
-/// The URI of an absolute path. All but letters, digits, `-._~` and `/` is percent-encoded, the colon included, since
-/// that is what most servers are tested with.
+/// The URI of an absolute path. Everything except letters, digits, `-._~` and `/` is percent-encoded, the colon
+/// included, because most servers are tested with that.
 pub fn uri_of_path(path: &Path) -> Result<String, UriError> {
     if !path.is_absolute() {
         return Err(UriError::NotAbsolute { path: path.into() });
@@ -41,8 +41,8 @@ pub fn uri_of_path(path: &Path) -> Result<String, UriError> {
     Ok(uri)
 }
 
-/// The path of a URI. Servers differ in what they encode, so paths are compared and URIs are not. A query or fragment
-/// is left out, and a `%` that begins no code stands for itself.
+/// The path of a URI. Servers encode differently, so we compare paths, not URIs. A query or fragment is dropped, and a
+/// `%` that doesn't begin a code stands for itself.
 pub fn path_of_uri(uri: &str) -> Result<PathBuf, UriError> {
     let not_a_file = || UriError::NotAFile { uri: uri.to_owned() };
     let scheme_end = uri.find(':').ok_or_else(not_a_file)?;

@@ -1,4 +1,4 @@
-//! The two ends of a connection, whatever it runs over.
+//! The two ends of a connection over any transport.
 
 use std::{fmt, io, net::SocketAddr};
 
@@ -8,14 +8,14 @@ use tokio::{
     net::TcpStream,
 };
 
-/// How much a connection in memory holds in each direction: as much as a pipe, so that a full one is as near.
+/// How much an in-memory connection holds in each direction: as much as a pipe, so that it fills up as easily.
 const MEMORY_BYTES: usize = 64 * 1024;
 
 pub(crate) type ReadHalf = Box<dyn AsyncRead + Send + Unpin>;
 
 pub(crate) type WriteHalf = Box<dyn AsyncWrite + Send + Unpin>;
 
-/// A way to and from a language server. Dropping it closes both directions.
+/// A connection to a language server. Dropping it closes both directions.
 pub struct Connection {
     pub(crate) reader: ReadHalf,
     pub(crate) writer: WriteHalf,
@@ -56,16 +56,16 @@ impl Connection {
         (ours, theirs)
     }
 
-    /// Connects to a server that listens. Messages go out at once, however small they are.
+    /// Connects to a listening server. Messages are sent at once, however small they are.
     ///
-    /// *Cancel safety*: may be dropped at any time; a connection that was half made is closed.
+    /// *Cancel safety*: may be dropped at any time; a half-open connection is closed.
     pub async fn tcp(address: SocketAddr, deadline: &Deadline) -> Result<Self, ConnectError> {
         let stream = connect(address, deadline).await?;
         let (reader, writer) = stream.into_split();
         Ok(Self::new(reader, writer))
     }
 
-    /// The two directions, for whoever speaks the protocol by hand.
+    /// The two directions, for callers that speak the protocol themselves.
     pub fn into_parts(
         self,
     ) -> (
@@ -118,7 +118,7 @@ mod tests {
         drop(listener);
         let refused = Connection::tcp(address, &Deadline::never()).await.unwrap_err();
         assert_eq!(refused.to_string(), format!("cannot connect to {address}"));
-        // An address that never answers: it is set aside for documentation. Some networks refuse it at once.
+        // An address that never answers: it is reserved for documentation. Some networks refuse it at once.
         let clock = ManualClock::new();
         let time: std::sync::Arc<dyn Clock> = clock.clone();
         let nowhere: SocketAddr = "192.0.2.1:9".parse().unwrap();

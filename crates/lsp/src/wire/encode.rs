@@ -1,8 +1,8 @@
 //! From messages to bytes: header and body in one buffer, so that they are written at once.
 //!
-//! The length stands before the body and is known after it. So the body is written behind a gap that is large
-//! enough for any header, and the header is then put right before it. The same gap takes the id of a request: a
-//! request is serialised before it has one, since ids are given out in the step that queues the message.
+//! The length comes before the body but is only known after it. So the body is written behind a gap that is large
+//! enough for any header, and the header is then put right before it. The same gap holds the id of a request: a request
+//! is serialised before it has one, because ids are assigned in the step that queues the message.
 
 use bytes::Bytes;
 use serde::Serialize;
@@ -15,7 +15,7 @@ const HEADER_ROOM: usize = 16 + 20 + 4;
 /// Room for the beginning of a request, up to and including an id of any length.
 const START_ROOM: usize = 23 + 20;
 
-/// Parameters or a result that cannot be written as JSON.
+/// Parameters or a result that can't be written as JSON.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("cannot be written as JSON: {problem}")]
 pub struct EncodeError {
@@ -37,8 +37,8 @@ pub(crate) struct Unnumbered {
 }
 
 impl Unnumbered {
-    /// Writes method and parameters. Parameters that come out as `null` are left out: a method that has none wants
-    /// none, and some servers refuse `null`.
+    /// Writes method and parameters. Parameters that serialize as `null` are omitted: a method without parameters
+    /// expects no member, and some servers refuse `null`.
     pub(crate) fn new<P: Serialize + ?Sized>(method: &str, params: &P) -> Result<Self, EncodeError> {
         let mut buffer = vec![0; HEADER_ROOM + START_ROOM];
         buffer.extend_from_slice(b"\"method\":");

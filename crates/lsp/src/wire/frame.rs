@@ -2,12 +2,12 @@
 //!
 //! Invariants:
 //!
-//! 1. Memory follows what has come, never what a header claims: the buffer at most doubles when it is full, and
-//!    never beyond the body that is being read.
-//! 2. A body is cut out of the buffer, not copied. What it was cut from goes back to the system once it is large
-//!    and the body has been let go; otherwise the buffer is used again.
+//! 1. Memory follows what has arrived, never what a header claims: the buffer at most doubles when it is full, and
+//!    never grows beyond the body that is being read.
+//! 2. A body is cut out of the buffer, not copied. A large allocation goes back to the system once the body has been
+//!    dropped; otherwise the buffer is reused.
 //! 3. A body over the limit is skipped piece by piece. Only its two ends are kept, for the id of what it answers.
-//! 4. After an error nothing is decoded any more: there is no way to find the next message again.
+//! 4. After an error, nothing more is decoded: there is no way to find the next message again.
 
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut, buf::Limit};
 
@@ -20,10 +20,10 @@ use super::{
 /// How much is read at once: what a pipe holds by default.
 const READ_BYTES: usize = 64 * 1024;
 
-/// With less room than this a read is not worth its call into the system.
+/// With less room than this, a read isn't worth the system call.
 const LEAST_ROOM: usize = 4 * 1024;
 
-/// What a peer may send at most.
+/// The most that a peer may send.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct FrameLimits {
     pub header_lines: usize,
@@ -31,7 +31,7 @@ pub struct FrameLimits {
     pub header_bytes: usize,
     /// Bytes of a body. A longer one is skipped, and only the request that it answers fails.
     pub body_bytes: usize,
-    /// Bytes of a body that is worth skipping. A longer one is no message but a broken or hostile header.
+    /// Bytes of a body that is worth skipping. A longer one isn't a message but a broken or hostile header.
     pub skipped_bytes: u64,
 }
 
@@ -53,20 +53,20 @@ pub enum Frame {
     Oversized(Oversized),
 }
 
-/// A body that was too long to be kept.
+/// A body that was too long to keep.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Oversized {
     pub length: u64,
-    /// The request that it answers, if it is an answer and the id stood near one of its ends.
+    /// The request that it answers, if it is an answer and the id was near one of its ends.
     pub id: Option<MessageId>,
 }
 
-/// Takes bytes in pieces of any size and gives out whole bodies.
+/// Takes bytes in pieces of any size and returns whole bodies.
 #[derive(Debug)]
 pub struct Decoder {
     limits: FrameLimits,
     buffer: BytesMut,
-    /// The size of the allocation behind the buffer. The buffer itself only knows the part that is left of it.
+    /// The size of the allocation behind the buffer. The buffer itself only knows its remaining part.
     allocated: usize,
     place: FramePosition,
 }
@@ -90,7 +90,7 @@ impl Decoder {
         }
     }
 
-    /// Takes as many bytes as there is room for, at least one, and says how many. Ask for frames in between.
+    /// Takes as many bytes as there is room for, at least one, and returns how many. Ask for frames in between.
     pub fn feed(&mut self, bytes: &[u8]) -> usize {
         let mut room = self.room();
         let taken = room.remaining_mut().min(bytes.len());
@@ -103,7 +103,8 @@ impl Decoder {
         self.make_room();
         let spare = self.buffer.capacity() - self.buffer.len();
         let wanted = match self.place {
-            // Behind a large body nothing is read along, so that nothing has to be copied when its memory goes.
+            // Nothing is read beyond a large body, so that nothing has to be copied when its memory is
+            // released.
             FramePosition::Body { length } if length > READ_BYTES => {
                 length.saturating_sub(self.buffer.len()).max(1)
             }
@@ -112,7 +113,7 @@ impl Decoder {
         (&mut self.buffer).limit(spare.min(wanted))
     }
 
-    /// The next frame, if it is there. To be asked until there is none, before more bytes are fed.
+    /// The next frame, if it is complete. Call it until it returns `None` before you feed more bytes.
     pub fn next_frame(&mut self) -> Result<Option<Frame>, FrameError> {
         self.advance().inspect_err(|error| {
             self.place = FramePosition::Broken(error.clone());
@@ -120,7 +121,7 @@ impl Decoder {
         })
     }
 
-    /// Whether a message has begun and is not whole yet.
+    /// Whether a message has begun and isn't complete yet.
     pub fn is_inside_message(&self) -> bool {
         match &self.place {
             FramePosition::Header(_) => !self.buffer.is_empty(),
@@ -129,7 +130,7 @@ impl Decoder {
         }
     }
 
-    /// How many bytes of memory it holds; bodies that were given out and are still in use are not counted.
+    /// How many bytes of memory it holds; returned bodies that are still in use aren't counted.
     pub fn allocated_bytes(&self) -> usize {
         let kept = match &self.place {
             FramePosition::Skipping(skipped) => skipped.allocated_bytes(),
@@ -193,7 +194,7 @@ impl Decoder {
         if spare >= LEAST_ROOM || (spare > 0 && held + spare >= most) {
             return;
         }
-        // The place before the buffer is free again if all bodies that were cut out of it have been let go.
+        // The space before the buffer is free again if all bodies that were cut out of it have been dropped.
         if self.allocated <= READ_BYTES && self.buffer.try_reclaim(READ_BYTES.saturating_sub(held).max(1)) {
             return;
         }
@@ -202,7 +203,7 @@ impl Decoder {
         self.set_buffer(larger);
     }
 
-    /// Lets go of a large buffer (invariant 2).
+    /// Releases a large buffer (invariant 2).
     fn give_back(&mut self) {
         if self.allocated > READ_BYTES {
             let mut rest = BytesMut::with_capacity(self.buffer.len());

@@ -1,18 +1,18 @@
 //! The lines above a body.
 //!
-//! A line ends in carriage return and line feed, as the protocol says; no server is known that sends less. What
-//! looks otherwise is mostly something that a server printed on its standard output by mistake, so an error
-//! carries the beginning of the line: it is what the author of that server needs to see.
+//! A line ends in carriage return and line feed, per the protocol; no known server sends less. Anything else is usually
+//! something that a server printed on its standard output by mistake, so an error includes the beginning of the line:
+//! the author of that server needs to see it.
 
 use super::frame::FrameLimits;
 
 /// How much of an offending line an error repeats.
 const EXCERPT_BYTES: usize = 80;
 
-/// A peer broke the rules of framing. Nothing after it can be trusted, so the connection is over.
+/// A peer violated the framing. Nothing after it can be trusted, so the connection ends.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum FrameError {
-    /// A line that is no header: most often a text that was printed where only messages may stand.
+    /// A line that isn't a header: usually text printed where only messages are allowed.
     #[error("expected a header, found {line:?}")]
     NotAHeader { line: String },
     #[error("the header line {line:?} does not end in CR LF")]
@@ -35,13 +35,13 @@ pub enum FrameError {
 
 #[derive(Debug, Eq, PartialEq)]
 pub(super) struct Head {
-    /// How many bytes the headers take, the empty line included.
+    /// How many bytes the headers take, including the empty line.
     pub(super) header_bytes: usize,
-    /// How many bytes the body has, if the peer tells the truth.
+    /// How many bytes the body has, if the peer is honest.
     pub(super) body_bytes: u64,
 }
 
-/// What has been read of the headers of the next message. No byte is looked at twice.
+/// What has been read of the headers of the next message. No byte is read twice.
 #[derive(Debug, Default)]
 pub(super) struct HeaderReader {
     scanned: usize,
@@ -51,7 +51,7 @@ pub(super) struct HeaderReader {
 }
 
 impl HeaderReader {
-    /// Reads on in the bytes of a message, which are the same as the last time and more.
+    /// Continues with the bytes of a message: the same as the last time, plus new ones.
     pub(super) fn read(&mut self, bytes: &[u8], limits: &FrameLimits) -> Result<Option<Head>, FrameError> {
         loop {
             let newline = bytes[self.scanned..].iter().position(|byte| *byte == b'\n');
@@ -83,7 +83,7 @@ impl HeaderReader {
         }
     }
 
-    /// A text that was printed by mistake may have no line end at all; so its first byte is enough to refuse it.
+    /// Text that was printed by mistake may have no line end at all, so its first byte is enough to refuse it.
     fn refuse_at_first_sight(&self, bytes: &[u8]) -> Result<(), FrameError> {
         match bytes.get(self.line_start) {
             Some(byte) if !is_name_byte(*byte) && *byte != b'\r' => Err(FrameError::NotAHeader {
@@ -145,7 +145,7 @@ fn length(value: &[u8], limits: &FrameLimits) -> Result<u64, FrameError> {
     }
 }
 
-/// Whether a content type leaves the body in UTF-8. One that names no character set does.
+/// Whether a content type means that the body is UTF-8. One without a character set does.
 fn is_utf8(value: &[u8]) -> bool {
     let parameters = value.split(|byte| *byte == b';').skip(1);
     let mut charsets = parameters.filter_map(|parameter| {

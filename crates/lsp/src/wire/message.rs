@@ -1,7 +1,6 @@
 //! The JSON-RPC envelope.
 //!
-//! It is read once. What is inside it (parameters, result) stays the text that came, and is read by whoever knows
-//! what it is.
+//! It is parsed once. Its content (parameters, result) stays raw text, and is parsed by code that knows its type.
 
 use std::{borrow::Cow, fmt};
 
@@ -11,28 +10,28 @@ use serde_json::value::RawValue;
 /// How much of a broken body an error repeats.
 const EXCERPT_BYTES: usize = 80;
 
-/// Numbers with which answers say what went wrong.
+/// The error codes of answers.
 pub mod error_code {
     /// The parameters do not fit the method.
     pub const INVALID_PARAMS: i64 = -32602;
     /// The receiver does not know the method.
     pub const METHOD_NOT_FOUND: i64 = -32601;
-    /// The message is no request.
+    /// The message isn't a request.
     pub const INVALID_REQUEST: i64 = -32600;
     pub const INTERNAL_ERROR: i64 = -32603;
     /// The server wants to be initialised first.
     pub const SERVER_NOT_INITIALIZED: i64 = -32002;
     /// The request was understood, and failed.
     pub const REQUEST_FAILED: i64 = -32803;
-    /// The server gave the request up; it may be sent again.
+    /// The server gave up the request; it may be sent again.
     pub const SERVER_CANCELLED: i64 = -32802;
-    /// A document changed under the request; it may be sent again.
+    /// A document changed during the request; it may be sent again.
     pub const CONTENT_MODIFIED: i64 = -32801;
-    /// The client asked for the request to be given up.
+    /// The client cancelled the request.
     pub const REQUEST_CANCELLED: i64 = -32800;
 }
 
-/// The id of a request, chosen by whoever sent it.
+/// The id of a request, chosen by its sender.
 #[derive(Clone, Debug, Eq, Hash, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum MessageId {
@@ -57,13 +56,13 @@ pub enum Message<'a> {
         method: Cow<'a, str>,
         params: Option<&'a RawValue>,
     },
-    /// Wants no answer.
+    /// Expects no answer.
     Notification {
         method: Cow<'a, str>,
         params: Option<&'a RawValue>,
     },
     Response {
-        /// Which one; `None` if the peer could not read the request.
+        /// The request; `None` if the peer couldn't read it.
         id: Option<MessageId>,
         outcome: Result<&'a RawValue, ResponseError>,
     },
@@ -90,13 +89,13 @@ impl ResponseError {
         }
     }
 
-    /// The answer to a request that nobody here knows.
+    /// The answer to a request with an unknown method.
     pub fn method_not_found(method: &str) -> Self {
         Self::new(error_code::METHOD_NOT_FOUND, format!("no such method: {method}"))
     }
 }
 
-/// A body that is no message.
+/// A body that isn't a message.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum MessageError {
     #[error("{problem}, in {excerpt:?}")]
@@ -113,7 +112,7 @@ pub enum MessageError {
     Neither,
 }
 
-/// The members that count. Absent and `null` are kept apart: a result of `null` is an answer.
+/// The relevant members. Absent and `null` are distinct: a result of `null` is an answer.
 #[derive(Deserialize)]
 struct Envelope<'a> {
     #[serde(borrow, default, deserialize_with = "present")]
@@ -135,9 +134,9 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de Raw
 }
 
 impl<'a> Message<'a> {
-    /// Reads a body.
+    /// Parses a body.
     ///
-    /// A missing version is let pass: leaving it out is harmless, and ending a server for it is not.
+    /// A missing version is accepted: leaving it out is harmless, and ending a server for it is not.
     pub fn parse(body: &'a [u8]) -> Result<Self, MessageError> {
         if body.trim_ascii_start().first() == Some(&b'[') {
             return Err(MessageError::Batch);
@@ -199,7 +198,8 @@ fn text(raw: &RawValue) -> Result<Cow<'_, str>, MessageError> {
     })
 }
 
-/// An error counts unless it is `null`. An answer with neither is a failure of that request, not of the connection.
+/// An error counts unless it is `null`. An answer with neither a result nor an error fails that request, not the
+/// connection.
 fn outcome<'a>(envelope: &Envelope<'a>) -> Result<&'a RawValue, ResponseError> {
     let error = envelope.error.filter(|error| error.get() != "null");
     match (error, envelope.result) {

@@ -1,11 +1,10 @@
 //! Bytes to messages and back: frames, the JSON-RPC envelope, and the two ends of a connection.
 //!
-//! **Who owns the state:** a [`Decoder`] owns the bytes that have arrived and don't form a complete message yet;
-//! there is one per connection, in the task that reads.
+//! **Who owns the state:** a [`Decoder`] owns the bytes that have arrived and don't form a complete message yet; there
+//! is one per connection, in the reader task.
 //!
-//! **What must not happen here:** memory that is reserved because a peer said so, a second copy of a body, a
-//! message that is mistaken for another. A peer that breaks the rules gets a typed error, and the connection is
-//! closed.
+//! **What must not happen here:** memory that is reserved because a peer asked for it, a second copy of a body, a
+//! message that is mistaken for another. A peer that breaks the rules gets a typed error, and the connection is closed.
 
 mod connection;
 mod encode;

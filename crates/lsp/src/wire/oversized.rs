@@ -1,8 +1,8 @@
-//! Which request a body answers that was too long to be kept.
+//! Finds the request that an oversized body answers.
 //!
-//! Most servers write the id before the result, some after it. So the first and the last few KiB are kept, and
-//! the members that stand whole in one of them are looked at. That is enough to tell an answer from a message of
-//! the server's own: the latter has a method, and its id is none of ours.
+//! Most servers write the id before the result, some after it. So the first and the last few KiB are kept, and the
+//! members that are complete in one of them are read. That is enough to tell an answer from a message of the server's
+//! own, which has a method and an id that isn't ours.
 
 use std::collections::VecDeque;
 
@@ -10,7 +10,8 @@ use serde::de::DeserializeOwned;
 
 use super::message::MessageId;
 
-/// How much of each end is kept: an id is short, and whoever writes it first or last writes little before or after.
+/// How much of each end is kept: an id is short, and a server that writes it first or last writes little before or
+/// after it.
 const KEPT_BYTES: usize = 4 * 1024;
 
 #[derive(Debug)]
@@ -32,7 +33,7 @@ impl Skipped {
         }
     }
 
-    /// Takes what belongs to the body from the beginning of `bytes`, and says how much that was.
+    /// Takes the bytes that belong to the body from the beginning of `bytes`, and returns how many.
     pub(super) fn take(&mut self, bytes: &[u8]) -> usize {
         let left = self.length - self.seen;
         let taken = usize::try_from(left).map_or(bytes.len(), |left| left.min(bytes.len()));
@@ -58,7 +59,7 @@ impl Skipped {
         self.first.capacity() + self.last.capacity()
     }
 
-    /// The request that the body answers, if it can be told.
+    /// The request that the body answers, if it can be determined.
     pub(super) fn find_answered_id(&mut self) -> Option<MessageId> {
         let mut members = Members::default();
         members.read_forwards(&self.first);
@@ -86,7 +87,7 @@ impl Members {
         }
     }
 
-    /// Reads members from the beginning of an object for as long as they are whole.
+    /// Reads members from the beginning of an object as long as they are complete.
     fn read_forwards(&mut self, text: &[u8]) {
         let Some(mut rest) = text.trim_ascii_start().strip_prefix(b"{") else {
             return;
@@ -97,9 +98,9 @@ impl Members {
         }
     }
 
-    /// Reads members from the end of an object for as long as their values are plain. The last brace of a body
-    /// closes the outermost object, so what stands right before it is a member of that. A quotation mark inside
-    /// a string has a backslash before it; the one that has none begins the string.
+    /// Reads members from the end of an object as long as their values are plain. The last brace of a body closes the
+    /// outermost object, so a member of that object comes right before it. A quotation mark inside a string is escaped
+    /// with a backslash; the one without begins the string.
     fn read_backwards(&mut self, text: &[u8]) {
         let Some(mut rest) = text.trim_ascii_end().strip_suffix(b"}") else {
             return;
@@ -120,7 +121,7 @@ fn id(value: &[u8]) -> Option<MessageId> {
         .or_else(|| parse(value).map(MessageId::Text))
 }
 
-/// The first member of what follows a brace or a comma, with what follows it.
+/// The first member after a brace or a comma, and the text after it.
 fn first_member(text: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     let (name, rest) = string_at_start(text.trim_ascii_start())?;
     let rest = rest.trim_ascii_start().strip_prefix(b":")?.trim_ascii_start();
@@ -161,7 +162,7 @@ fn end_of_value(text: &[u8]) -> Option<usize> {
     None
 }
 
-/// The last member of what stands before a brace or a comma, with what stands before it.
+/// The last member before a brace or a comma, and the text before it.
 fn last_member(text: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     let text = text.trim_ascii_end();
     let value_start = match text.last()? {
@@ -175,7 +176,7 @@ fn last_member(text: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     let before = before.trim_ascii_end();
     match before.last()? {
         b',' => Some((&before[..before.len() - 1], name, value)),
-        // The first member of the object, and thereby the last one to look at.
+        // The first member of the object, and therefore the last one to read.
         b'{' => Some((&[], name, value)),
         _ => None,
     }
@@ -209,7 +210,7 @@ mod tests {
         Some(MessageId::Number(id))
     }
 
-    /// Skips `start`, so much filling, and `end`, in pieces of several sizes.
+    /// Skips `start`, some filling, and `end`, in pieces of several sizes.
     fn check(start: &str, filling: usize, end: &str, expected: Option<MessageId>) {
         let mut body = start.as_bytes().to_vec();
         body.resize(body.len() + filling, b'x');
@@ -260,7 +261,7 @@ mod tests {
             r#""}"#,
             number(9),
         );
-        // Too short for a last part: the id stands in the first one all the same.
+        // Too short for a last part: the id is in the first one anyway.
         check(r#"{"result":""#, 10, r#"","id":8}"#, number(8));
     }
 

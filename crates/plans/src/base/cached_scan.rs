@@ -1,14 +1,14 @@
-//! A scan that is kept: as long as nothing has changed since, the next base is the same, and no file has to be looked at.
+//! A cached scan: as long as nothing has changed since, the next base is the same and no file has to be checked.
 //!
-//! A tripwire covers every directory that the scan looked into, and each was covered before it was looked at. So a scan whose
-//! tripwire is intact says what a new one would say, as far as the kernel tells of changes. What it does not tell is looked
-//! at here: the rules of git outside of the tree, mounts, another directory at the same path, and files that have a second
-//! name. Where that is not enough (network file systems, too many directories) no scan is kept, and each base is taken by
-//! looking at every file.
+//! A tripwire covers every directory that the scan read, and each was covered before it was read. So while the tripwire
+//! is intact, the scan matches what a new one would find, as far as the kernel reports changes. What the kernel doesn't
+//! report is checked here: git's rules outside the tree, mounts, another directory at the same path, and files with a
+//! second name. Where that isn't enough (network file systems, too many directories), no scan is cached and each base
+//! is taken by checking every file.
 //!
-//! Two changes are seen late: one through a memory mapping, when the file is closed; and one through a hard link that was made
-//! since, when the scan is too old to be used. A plan then begins with what was in the file before, as if it had been
-//! opened earlier; an apply looks at the file itself.
+//! Two kinds of changes are seen late: a write through a memory mapping, which shows up when the file is closed; and a
+//! write through a hard link created since the scan, which shows up when the scan is too old to be used. A plan then
+//! begins with the file's earlier content, as if it had been opened earlier; an apply checks the file itself.
 
 use std::fs;
 use std::io;
@@ -29,22 +29,23 @@ use crate::scan::Scan;
 use crate::stat_cache::{FileTime, StatKey};
 use crate::{IgnoreSources, Manifest, ManifestId, RelPath};
 
-/// How many files with a second name are looked at before a kept scan is used. With more of them, none is kept.
+/// How many files with a second name are checked before a cached scan is used. With more than that, no scan is
+/// cached.
 const LINKED_LIMIT: usize = 1000;
 
 #[derive(Debug)]
 pub(crate) struct CachedScan {
     tripwire: Tripwire,
     rest: Uncovered,
-    /// It holds no image: one that is not needed may go, and is made again.
+    /// Doesn't hold the image: if it isn't needed it may be collected, and is made again.
     id: ManifestId,
-    /// Held so that whoever opens this base has it at hand, and need not read it.
+    /// Held so that opening this base doesn't have to read the manifest again.
     _manifest: Arc<Manifest>,
     ignored: Ignored,
     left_out: Vec<LeftOut>,
 }
 
-/// What a tripwire does not cover, as the scan saw it.
+/// What a tripwire doesn't cover, as the scan saw it.
 #[derive(Debug)]
 pub(super) struct Uncovered {
     sources: SeenSources,
@@ -55,7 +56,7 @@ pub(super) struct Uncovered {
 }
 
 impl Uncovered {
-    /// What has to be looked at later; `None` if looking would not be enough.
+    /// What has to be checked later; `None` if checking wouldn't be enough.
     pub(super) fn of(
         workspace: &Path,
         found: &mut Scan,
@@ -112,11 +113,11 @@ impl CachedScan {
         }
     }
 
-    /// The base that a new scan would find. `None` if something has changed, or the image is gone.
+    /// The base that a new scan would find. `None` if something has changed or the image was removed.
     pub(super) fn taken(&self, store: &Store, workspace: &Path) -> Result<Option<Taken>, BaseError> {
         let looked = || Ok(self.tripwire.is_intact()? && self.rest.is_as_it_was(workspace)?);
         let is_current = looked().unwrap_or_else(|error: io::Error| {
-            // A new scan meets the same error, and says it to whoever asked.
+            // A new scan hits the same error and reports it to the caller.
             tracing::debug!(%error, "a kept scan is not used");
             false
         });
@@ -135,7 +136,7 @@ impl CachedScan {
     }
 }
 
-/// Whether something is mounted below a directory. Nobody is told when that changes.
+/// Whether something is mounted below a directory. The kernel doesn't notify us when that changes.
 fn has_mounts(directory: &Path) -> io::Result<bool> {
     let mounts = fs::read("/proc/self/mountinfo")?;
     let below = [directory.as_os_str().as_bytes(), b"/"].concat();
@@ -145,7 +146,7 @@ fn has_mounts(directory: &Path) -> io::Result<bool> {
     Ok(points.any(|point| unescaped(point).starts_with(&below)))
 }
 
-/// A path of that table, where spaces and the like stand as three octal digits.
+/// A path from that table, which writes spaces and the like as three octal digits.
 fn unescaped(point: &[u8]) -> Vec<u8> {
     let (mut path, mut rest) = (Vec::with_capacity(point.len()), point);
     while let [first, after @ ..] = rest {
@@ -168,7 +169,7 @@ mod tests {
     use super::*;
     use crate::base::{BaseSource, Bases, Retaken};
 
-    /// A workspace, and a store that takes bases of it.
+    /// A workspace, and a store to take bases of it.
     struct Site {
         directory: tempfile::TempDir,
         bases: Bases,
@@ -220,14 +221,14 @@ mod tests {
             assert!(ran.unwrap().status.success(), "{arguments:?}");
         }
 
-        /// Until what was written so far is older than a tick of the file system's clock.
+        /// Waits until everything written so far is older than a tick of the file system's clock.
         fn rest(&self) {
             let changed = |path: &str| FileTime::changed(&rustix::fs::stat(self.at(path)).unwrap());
             let written = changed("src/linked").max(changed(".git/index"));
             while self.bases.store.file_clock().unwrap().minus_tick(false) <= written {}
         }
 
-        /// Takes a base with what is kept, and holds it against one that is taken without.
+        /// Takes a base with the cached scan and compares it with one taken without.
         fn take(&mut self, name: &str) -> BaseSource {
             let (workspace, kept) = (self.at("").canonicalize().unwrap(), self.kept.take());
             let cache = self.directory.path().join("cache");
@@ -327,7 +328,7 @@ mod tests {
             let mut site = Site::new();
             assert_eq!(site.take(name), BaseSource::FullScan, "{name}");
             assert!(site.kept.is_some(), "{name}");
-            // Neither reading, nor what is not part of the tree, nor a look at the repository.
+            // Reading, files outside the tree and git reading the repository don't invalidate it.
             fs::read(site.at("a")).unwrap();
             fs::write(site.at("target/debug/d"), "built").unwrap();
             fs::write(site.at("nested/.git/HEAD"), "").unwrap();
@@ -338,7 +339,7 @@ mod tests {
         }
     }
 
-    /// A scan that was overtaken by a change is not used again, whatever it saw of the change.
+    /// A scan that raced with a change isn't used again, whatever it saw of the change.
     #[test]
     fn what_changes_during_a_scan_is_seen_by_the_next() {
         let mut site = Site::new();

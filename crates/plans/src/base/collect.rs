@@ -1,4 +1,4 @@
-//! Removing images that nobody needs.
+//! Removing images that are no longer needed.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs;
@@ -22,30 +22,30 @@ pub enum CollectMode {
 
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Freed {
-    /// The images that go, those first that were used least recently.
+    /// The images to remove, least recently used first.
     pub images: Vec<ManifestId>,
-    /// How many bytes of the disk that frees.
+    /// How many bytes of disk space that frees.
     pub bytes: u64,
-    /// How many bytes of the disk the others take.
+    /// How many bytes of disk space the others take.
     pub kept_bytes: u64,
 }
 
-/// An image and the files that it has. A file may have names in several images.
+/// An image and its files. A file may have names in several images.
 struct Sized {
     id: ManifestId,
     last_use: FileTime,
-    /// By device and inode: how many names it has in this image, and how many bytes it takes.
+    /// By device and inode: the number of names it has in this image, and its size in bytes.
     files: HashMap<(u64, u64), (u64, u64)>,
 }
 
 impl Bases {
-    /// Removes images until the store is within its quota: those that were used least recently first, none that is to be
-    /// kept, and none that somebody holds. With a quota of nothing, all others go.
+    /// Removes images until the store is within its quota, least recently used first. Images that are in `keep` or held
+    /// are never removed. With a quota of zero, all others are removed.
     pub fn collect(&self, keep: &HashSet<ManifestId>, mode: CollectMode) -> Result<Freed, BaseError> {
         let store = &*self.store;
         let mut images = store.sized_images()?;
         images.sort_by_key(|image| image.last_use);
-        // How many names each file has that are still there, and how many bytes it takes.
+        // The number of remaining names of each file, and its size in bytes.
         let mut names: HashMap<(u64, u64), (u64, u64)> = HashMap::new();
         for (file, (count, bytes)) in images.iter().flat_map(|image| &image.files) {
             let all = names.entry(*file).or_insert((0, *bytes));
@@ -83,8 +83,8 @@ impl Bases {
         Ok(freed)
     }
 
-    /// Removes images that have some of these contents, none that is to be kept, and none that somebody holds. How many
-    /// bytes that freed at most: others may share files with them.
+    /// Removes images that have any of these contents, except those in `keep` or held. Returns the most bytes that this
+    /// can have freed: other images may share files with them.
     pub fn drop_with(
         &self,
         contents: &BTreeSet<BlobId>,
@@ -96,7 +96,7 @@ impl Bases {
                 continue;
             }
             let read = fs::read(path.join("manifest")).map_err(BaseError::io("reading", &path))?;
-            // One that cannot be understood is found out, and removed, when it is used.
+            // A manifest that can't be decoded is detected, and its image removed, when it is used.
             let Ok(manifest) = Manifest::decode_named(&read, id) else {
                 continue;
             };
@@ -110,7 +110,7 @@ impl Bases {
         Ok(freed)
     }
 
-    /// How many bytes of the disk all images take together at most. They may share files, so it can be less.
+    /// An upper bound on the disk space of all images together. They may share files, so it can be less.
     pub fn bytes_at_most(&self) -> Result<u64, BaseError> {
         let images = self.store.images()?;
         let sizes = images.iter().filter_map(|(_, path)| Info::read(path));
@@ -151,7 +151,7 @@ impl Store {
             };
             match sized() {
                 Ok(sized) => images.push(sized),
-                // It was removed meanwhile.
+                // It was removed in the meantime.
                 Err(error) if error.kind() == io::ErrorKind::NotFound && !path.exists() => {}
                 Err(error) => return Err(BaseError::io("measuring", &path)(error)),
             }
@@ -160,7 +160,7 @@ impl Store {
     }
 }
 
-/// Adds up what is at and below a directory.
+/// Adds up the files in and below a directory.
 fn measure(directory: &Path, files: &mut HashMap<(u64, u64), (u64, u64)>) -> io::Result<()> {
     let mut left = vec![directory.to_owned()];
     while let Some(directory) = left.pop() {
@@ -172,7 +172,7 @@ fn measure(directory: &Path, files: &mut HashMap<(u64, u64), (u64, u64)>) -> io:
             } else {
                 match entry.metadata() {
                     Ok(found) => add(&found, files),
-                    // The file that says when the image was used is replaced now and then.
+                    // The file that records when the image was last used is replaced now and then.
                     Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                     Err(error) => return Err(error),
                 }

@@ -1,5 +1,5 @@
-//! The copy of one file into an image. It is read once, and what is read is what is hashed and what is written: the
-//! manifest says what the image holds, whatever happens to the file meanwhile.
+//! Copies one file into an image. The file is read once, and the same bytes are hashed and written: the manifest
+//! matches the image, whatever happens to the file in the meantime.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -15,13 +15,13 @@ use crate::stat_cache::StatKey;
 use crate::tree::{FilePiece, SparseFile, next_piece};
 use crate::{ContentSink, Entry, MODE_MASK};
 
-/// How much is read at once, by each thread.
+/// How much each thread reads at once.
 pub(super) const BUFFER_BYTES: usize = 128 * 1024;
 
 #[derive(Clone, Debug)]
 pub(super) struct Copied {
     pub(super) entry: Entry,
-    /// What the file system said about it. `None` if it changed while it was read.
+    /// The file's stat data. `None` if it changed while it was read.
     pub(super) key: Option<StatKey>,
 }
 
@@ -30,12 +30,12 @@ pub(super) enum NotCopied {
     Vanished,
     Unreadable,
     Cancelled,
-    /// The image cannot be written.
+    /// The image can't be written.
     Failed(io::Error),
 }
 
-/// Copies a file that is open to a new one. A file that grows meanwhile is copied up to the size it had, one that is cut
-/// off as far as it goes.
+/// Copies an open file to a new one. A file that grows in the meantime is copied up to its original size; a file that
+/// is truncated is copied as far as it goes.
 pub(super) fn copy_file(
     from: &File,
     to_directory: BorrowedFd<'_>,
@@ -93,7 +93,7 @@ fn copy_content(
                 sparse.write_all(data).map_err(NotCopied::Failed)?;
                 data.len() as u64
             }
-            // It may go on behind the size that the file had.
+            // The hole may extend past the size that the file had.
             Some(FilePiece::Hole(bytes)) => {
                 let bytes = bytes.min(left);
                 hasher.zeros(bytes);

@@ -1,4 +1,4 @@
-//! A base from another one, for plans in plans.
+//! Derives a base from another one, for nested plans.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -17,12 +17,12 @@ use crate::stat_cache::FileTime;
 use crate::{Change, Entry, RelPath};
 
 impl Bases {
-    /// The base that another one is after some changes. The contents of files that changed are read from somewhere else, by
+    /// Derives a base by applying changes to another one. The contents of changed files are read from elsewhere, by
     /// their new paths; the rest is shared with the other base.
     ///
     /// # Errors
-    /// A content is not the one that its change names, the scope is cancelled, or a file cannot be read or written. Then
-    /// nothing is left behind.
+    /// A content doesn't match its change, the scope is cancelled, or a file can't be read or written. Nothing is left
+    /// behind.
     pub fn derive(
         &self,
         from: &Base,
@@ -87,7 +87,7 @@ impl Bases {
     }
 }
 
-/// Directories look as they do in the base that this one comes from, if they are there.
+/// Directories keep the mode and times that they have in the source base, if they exist there.
 fn dresses<'a>(from: &Base, directories: &[&'a RelPath]) -> HashMap<Option<&'a RelPath>, Dress> {
     let paths = directories.iter().map(|path| Some(*path)).chain([None]);
     paths

@@ -23,13 +23,13 @@ pub enum BaseError {
 }
 
 impl BaseError {
-    /// A failure of the system, with what was being done and where.
+    /// An I/O error, with what was being done and where.
     pub(crate) fn io(what: &str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let what = format!("{what} {}", path.display());
         move |source| Self::Io { what, source }
     }
 
-    /// Why a scan of a workspace did not come to its end.
+    /// Why a scan of a workspace failed.
     pub(super) fn of_scan(error: ScanError, workspace: &Path) -> Self {
         match error {
             ScanError::Cancelled => Self::Cancelled,

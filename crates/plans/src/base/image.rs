@@ -1,31 +1,30 @@
-//! A base in someone's run.
+//! A base that is in use.
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use crate::{Manifest, ManifestId};
 
-/// A base: an image of a workspace that never changes. Its files are there as long as somebody holds it.
+/// A base: an image of a workspace that never changes. Its files exist as long as the base is held.
 #[derive(Clone, Debug)]
 pub struct Base {
     pub id: ManifestId,
     pub manifest: Arc<Manifest>,
-    /// The directory that holds its files, with their contents, permissions and times.
+    /// The directory with its files, including their contents, permissions and times.
     pub tree: PathBuf,
-    /// While this is held, the image is not collected. A tree outside of the store has none.
+    /// While this is held, the image is not collected. A tree outside the store has no pin.
     pub(super) pin: Option<Arc<Pin>>,
 }
 
-/// Keeps an image from being collected.
 #[derive(Debug)]
 pub(super) struct Pin {
     pub(super) id: ManifestId,
-    /// What is in the image, once somebody has looked and has found it sound.
+    /// The image's manifest, once it was loaded and found sound.
     pub(super) manifest: OnceLock<Arc<Manifest>>,
 }
 
 impl Base {
-    /// A base whose files are outside of the store. Whoever makes it sees to it that they stay and do not change.
+    /// A base with files outside the store. The caller must ensure that they stay and don't change.
     #[must_use]
     pub fn outside(manifest: Arc<Manifest>, tree: PathBuf) -> Self {
         Self {

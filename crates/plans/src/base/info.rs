@@ -1,4 +1,4 @@
-//! What is known about an image beside what is in it.
+//! Metadata about an image.
 
 use std::fs;
 use std::io;
@@ -10,14 +10,14 @@ use serde::{Deserialize, Serialize};
 use crate::scan::random_name;
 use crate::stat_cache::FileTime;
 
-/// What is known about an image. The time of its file is when the image was used last.
+/// Metadata about an image. The file's mtime is when the image was last used.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub(super) struct Info {
-    /// The boot of the machine in which it was made or found sound. In another boot, parts of it may be missing.
+    /// The boot in which it was made or verified. After a reboot, parts of it may be missing.
     pub(super) boot: String,
-    /// Whether it was on the disk, whole, when this was written.
+    /// Whether the whole image was on disk when this was written.
     pub(super) is_settled: bool,
-    /// The sum of the sizes of its files. On the disk it may take less, since images share files.
+    /// The total size of its files. It may take less disk space, since images share files.
     pub(super) bytes: u64,
 }
 
@@ -32,7 +32,7 @@ impl Info {
         }
     }
 
-    /// What stands in an image. A file that is damaged says nothing.
+    /// Reads the metadata of an image. `None` if the file is damaged.
     pub(super) fn read(image: &Path) -> Option<Self> {
         serde_json::from_slice(&fs::read(image.join(NAME)).ok()?).ok()
     }
@@ -43,7 +43,7 @@ impl Info {
         written.and_then(|()| fs::rename(&passing, image.join(NAME)))
     }
 
-    /// Whether the image can be used without looking at it.
+    /// Whether the image can be used without verifying it.
     pub(super) fn is_trusted(&self) -> bool {
         self.is_settled || (!self.boot.is_empty() && self.boot == this_boot())
     }
@@ -70,7 +70,7 @@ impl Info {
     }
 }
 
-/// The boot of the machine that this is; empty if the system does not say.
+/// The id of the current boot; empty if the system doesn't report one.
 fn this_boot() -> String {
     let text = fs::read_to_string("/proc/sys/kernel/random/boot_id");
     text.map(|text| text.trim().to_owned()).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! What is beside a base, and what is left out.
+//! What exists beside a base, and what is left out of it.
 
 use std::ffi::OsStr;
 
@@ -7,19 +7,20 @@ use serde::{Deserialize, Serialize};
 use crate::RelPath;
 use crate::path::{PATH_LIMIT_BYTES, name_as_text};
 
-/// What a workspace has beside its base: what git ignores. Builds want it, plans do not carry it.
+/// What a workspace has beside its base: files that git ignores. Builds need them, plans don't carry them.
 #[derive(Clone, Debug, Default, Eq, PartialEq, Serialize, Deserialize)]
 pub struct Ignored {
-    /// Directories that are ignored whole, the outermost ones. A sandbox sees the workspace's own, and writes to its own.
+    /// Directories that are ignored as a whole, outermost only. A sandbox reads the workspace's own, and writes to its
+    /// own copy.
     pub directories: Vec<RelPath>,
     /// Single files that are ignored. A sandbox gets a copy.
     pub files: Vec<RelPath>,
 }
 
-/// Something that is no part of a base or of a capture, and why.
+/// Something that isn't part of a base or a capture, and why.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct LeftOut {
-    /// Where it is, as a [`RelPath`] is written. Not everything that is left out has a path that could be one.
+    /// The path, written like a [`RelPath`]. Not everything that is left out has a valid one.
     pub path: String,
     pub why: WhyLeftOut,
 }
@@ -31,7 +32,7 @@ impl LeftOut {
         Self { path, why }
     }
 
-    /// What has this name in a directory, or in the root.
+    /// The entry with this name in a directory, or in the root.
     #[must_use]
     pub fn named(directory: Option<&RelPath>, name: &OsStr, why: WhyLeftOut) -> Self {
         let name = name_as_text(name);
@@ -42,15 +43,15 @@ impl LeftOut {
         Self { path, why }
     }
 
-    /// Whether it is work, if it was made in a sandbox. Pipes and sockets are what programs leave behind.
+    /// Whether it counts as work if it was made in a sandbox. Pipes and sockets are just leftovers of programs.
     #[must_use]
     pub fn is_work(&self) -> bool {
         self.why != WhyLeftOut::Special
     }
 }
 
-/// A name in a directory, or in the root, that no path can be made of. If it is only too long, the directory is told: there
-/// may be any number of such names, of any length.
+/// A name in a directory, or in the root, that can't be part of a path. If it is only too long, the directory is
+/// reported instead: there may be any number of such names, of any length.
 pub(crate) fn uncarried(directory: Option<&RelPath>, name: &OsStr) -> LeftOut {
     match directory {
         Some(directory) if directory.as_bytes().len() + name.len() >= PATH_LIMIT_BYTES => {
@@ -63,22 +64,22 @@ pub(crate) fn uncarried(directory: Option<&RelPath>, name: &OsStr) -> LeftOut {
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WhyLeftOut {
-    /// It is a repository of its own: a submodule, or one inside another. It is seen, and what changes in it is not
+    /// A separate repository: a submodule, or one nested in another. It is visible, but changes in it are not
     /// carried.
     Repository,
-    /// It is such a repository, and was changed in the sandbox. The changes stay there.
+    /// Such a repository that was changed in the sandbox. The changes stay there.
     ChangedRepository,
-    /// It is the git directory of a repository that was made in the sandbox. Its files are carried, its commits are not.
+    /// The git directory of a repository that was created in the sandbox. Its files are carried, its commits are not.
     History,
-    /// The file has more bytes than a plan takes.
+    /// The file is larger than a plan accepts.
     TooLarge,
-    /// Something in this directory has a longer path than the system takes.
+    /// Something in this directory has a longer path than the system supports.
     TooLong,
-    /// It is a socket, a pipe or a device.
+    /// A socket, a pipe or a device.
     Special,
-    /// A name that cannot be carried: git, or a git on a file system that folds case, would take it for its own.
+    /// A name that can't be carried: git, perhaps on a case-insensitive file system, would treat it as its own.
     Name,
     Unreadable,
-    /// More is ignored than a sandbox takes over.
+    /// More is ignored than a sandbox can take over.
     TooMany,
 }

@@ -1,4 +1,4 @@
-//! An image that is being made, aside from the others.
+//! An image under construction, kept apart from the others.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -17,22 +17,22 @@ use crate::scan::random_name;
 use crate::stat_cache::FileTime;
 use crate::{MODE_MASK, Manifest, RelPath};
 
-/// The permissions of a directory that nobody has said anything about.
+/// The default permissions of a directory.
 const DIRECTORY_MODE: u32 = 0o755;
-/// What we need in all directories of an image, to make and to remove it.
+/// The permissions that we need on all directories of an image, to make and remove it.
 const OWNER_MODE: u32 = 0o700;
 
-/// An image that is being made. Unless it is put in place, nothing is left of it.
+/// An image under construction. Unless it is put in place, it is removed completely.
 #[derive(Debug)]
 pub(super) struct Making {
     path: PathBuf,
     tree: OwnedFd,
-    /// Files that have no place in the tree yet.
+    /// Files that haven't been placed in the tree yet.
     incoming: OwnedFd,
     is_in_place: bool,
 }
 
-/// What is said of a directory beside what is in it.
+/// The mode and times of a directory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Dress {
     pub(super) mode: u32,
@@ -40,7 +40,7 @@ pub(super) struct Dress {
 }
 
 impl Dress {
-    /// That of a directory that nobody has said anything about.
+    /// The default for a directory.
     pub(super) const PLAIN: Self = Self {
         mode: DIRECTORY_MODE,
         modified: None,
@@ -87,7 +87,7 @@ impl Making {
         BaseError::io(what, &self.path)
     }
 
-    /// Makes directories, given in the order of paths.
+    /// Makes directories, given in path order.
     pub(super) fn make_directories<'a>(
         &self,
         paths: impl Iterator<Item = &'a RelPath>,
@@ -99,7 +99,7 @@ impl Making {
         Ok(())
     }
 
-    /// Gives directories their permissions and times, when nothing is put into them any more.
+    /// Sets the permissions and times of directories, once nothing more is put into them.
     pub(super) fn dress<'a>(
         &self,
         directories: impl Iterator<Item = (Option<&'a RelPath>, Dress)>,
@@ -117,7 +117,7 @@ impl Making {
         Ok(())
     }
 
-    /// Writes down what it is. Nothing is changed in it after this.
+    /// Writes the manifest. Nothing in the image changes after this.
     pub(super) fn write(&self, manifest: &Manifest) -> Result<(), BaseError> {
         let written = || -> io::Result<()> {
             fs::remove_dir_all(self.path.join("incoming"))?;
@@ -127,7 +127,7 @@ impl Making {
         written().map_err(self.failed("writing"))
     }
 
-    /// It has been put in place, and stays.
+    /// Keeps the image, which has been put in place.
     pub(super) fn run_id(&mut self) {
         self.is_in_place = true;
     }

@@ -1,9 +1,9 @@
-//! The base of a plan: the workspace as it was at one moment, kept whole.
+//! The base of a plan: a complete copy of the workspace at one moment.
 //!
-//! [`Bases`] owns a directory of images. An image is named by its manifest, is made aside and renamed into place when it is
-//! whole, and its contents never change. Files that two images have in common are one file with two names. The time of a file
-//! in an image may be moved forward, never back: a workspace that has the same content with a later time must not look older
-//! to a build than it is.
+//! [`Bases`] owns a directory of images. An image is named by its manifest, is built aside and renamed into place when
+//! it is complete, and its contents never change. A file that two images share is one file with two names. The mtime of
+//! a file in an image may move forward, never back: a workspace that has the same content with a later time must not
+//! look older to a build than it is.
 //!
 //! **What must not happen here:** writing to a workspace, or to the content of an image that is in place.
 

@@ -1,4 +1,4 @@
-//! Puts a tree together: what another image has is linked from there, the rest is moved from what came in.
+//! Assembles a tree: files that another image has are linked from there, the rest is moved from the incoming files.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
@@ -16,19 +16,20 @@ use super::store::check;
 use crate::scan::{Work, in_parallel, open_below};
 use crate::{Entry, Manifest, RelPath};
 
-/// How many files one piece of work has. A directory with more is several pieces, so that threads share it.
+/// How many files one piece of work has. A larger directory is split into several pieces, so that threads can
+/// share it.
 const PIECE_FILES: usize = 512;
 
-/// Files that came in, by the path that they belong to, with their name there.
+/// The names of incoming files, by the path they belong to.
 pub(super) type Incoming = HashMap<RelPath, String>;
 
-/// What one thread does: some files of one directory.
+/// The unit of work of a thread: some files of one directory.
 struct Piece<'a> {
     directory: Option<RelPath>,
     entries: Vec<(&'a RelPath, &'a Entry)>,
 }
 
-/// Puts files and symlinks of a manifest into a tree whose directories are made.
+/// Puts the files and symlinks of a manifest into a tree that already has its directories.
 pub(super) fn place(
     making: &Making,
     manifest: &Manifest,
@@ -78,7 +79,7 @@ struct Placing<'a> {
 impl Placing<'_> {
     fn place(&self, piece: &Piece<'_>) -> Result<(), Errno> {
         let to = open_below(self.making.tree(), piece.directory.as_ref())?;
-        // Nothing has to be linked from a directory that the other image does not have.
+        // If the other image doesn't have the directory, there is nothing to link from it.
         let from = open_below(self.from.as_fd(), piece.directory.as_ref());
         for (path, entry) in &piece.entries {
             match (entry, self.incoming.get(*path)) {
@@ -92,7 +93,8 @@ impl Placing<'_> {
 
     fn link(&self, from: BorrowedFd<'_>, to: BorrowedFd<'_>, path: &RelPath) -> Result<(), Errno> {
         match rustix::fs::linkat(from, path.name(), to, path.name(), AtFlags::empty()) {
-            // A file can have only so many names. Then this image begins a file of its own.
+            // The file system limits the number of names of a file. Past that, this image starts its own
+            // copy.
             Err(Errno::MLINK) => {
                 let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
                 let file = File::from(rustix::fs::openat(from, path.name(), flags, Mode::empty())?);

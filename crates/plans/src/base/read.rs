@@ -1,4 +1,4 @@
-//! Reading what has changed: into an image, and into its manifest.
+//! Reads changed files into an image and its manifest.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -17,7 +17,8 @@ use super::store::check;
 use crate::RelPath;
 use crate::scan::{FoundFile, Scan, Work, in_parallel, open_below};
 
-/// How many files one piece of work has. A directory with more is several pieces, so that threads share it.
+/// How many files one piece of work has. A larger directory is split into several pieces, so that threads can
+/// share it.
 const PIECE_FILES: usize = 128;
 
 #[derive(Default)]
@@ -28,19 +29,19 @@ pub(super) struct Read {
     failure: Option<BaseError>,
 }
 
-/// Some files of one directory that have to be read. The first one has this number among those that come in.
+/// Some files of one directory that have to be read, with the number of the first one among the incoming files.
 struct Piece<'a> {
     directory: Option<&'a RelPath>,
     files: Vec<&'a FoundFile>,
     first: usize,
 }
 
-/// Where files go that are read.
+/// The destination of files that are read.
 #[derive(Clone, Copy)]
 pub(super) enum To {
-    /// To their place: everything is read, so nothing can be the same as before.
+    /// Directly in the tree: everything is read, so nothing can be the same as before.
     Place,
-    /// Aside, until it is known whether the tree is a new one.
+    /// Aside, until we know whether the tree is a new one.
     Incoming,
 }
 
@@ -101,7 +102,7 @@ impl Reading<'_> {
     fn piece(&self, piece: &Piece<'_>, buffer: &mut [u8], read: &mut Read) -> Result<(), BaseError> {
         let from = match open_below(self.found.root.as_fd(), piece.directory) {
             Ok(from) => from,
-            // The directory has gone since it was scanned, and the files with it.
+            // The directory was removed since the scan, and its files with it.
             Err(_) => return Ok(()),
         };
         let place = match self.to {
@@ -140,7 +141,7 @@ impl Reading<'_> {
     }
 }
 
-/// Opens a file to read it. Nothing else is opened: a pipe would wait for a writer.
+/// Opens a regular file for reading, and nothing else: opening a pipe would wait for a writer.
 fn open(directory: BorrowedFd<'_>, path: &RelPath) -> Result<File, NotCopied> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let opened = match rustix::fs::openat(directory, path.name(), flags, Mode::empty()) {

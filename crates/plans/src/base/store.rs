@@ -22,7 +22,7 @@ use crate::{Manifest, ManifestId};
 pub(super) const MAKING_PREFIX: &str = "making-";
 const LEAVING_PREFIX: &str = "leaving-";
 
-/// All images, in one directory that nobody else uses. Everything here blocks.
+/// All images, in one directory that nothing else uses. Everything here blocks.
 #[derive(Clone, Debug)]
 pub struct Bases {
     pub(super) store: Arc<Store>,
@@ -32,22 +32,22 @@ pub struct Bases {
 pub(super) struct Store {
     pub(super) directory: PathBuf,
     pub(super) quota_bytes: u64,
-    /// Larger files of a workspace are left out.
+    /// Larger files in a workspace are left out.
     pub(super) max_file_bytes: u64,
-    /// Guards which images are there and which of them are held: one is put in place, pinned or taken away only under this
-    /// lock. It is held for a single look or rename, never while files are read or written.
+    /// Guards which images exist and which are held: an image is put in place, pinned or removed only under this lock.
+    /// It is held for a single lookup or rename, never while files are read or written.
     pins: Mutex<HashMap<ManifestId, Weak<Pin>>>,
-    /// Guards which manifests somebody has at hand; held for one look or one insert. They need not be read again.
+    /// Guards the manifests that are in memory; held for one lookup or insert. They don't have to be read again.
     at_hand: Mutex<HashMap<ManifestId, Weak<Manifest>>>,
 }
 
 impl Bases {
-    /// Opens the store, and makes it if it is not there. What a killed process left half done is removed.
+    /// Opens the store, creating it if needed. Removes what a killed process left unfinished.
     pub fn open(directory: PathBuf, quota_bytes: u64) -> Result<Self, BaseError> {
         Self::open_within(directory, quota_bytes, u64::MAX)
     }
 
-    /// The same with a limit for single files: larger ones are left out of images.
+    /// Opens the store with a size limit for single files: larger ones are left out of images.
     ///
     /// # Errors
     /// As for [`open`](Self::open).
@@ -82,8 +82,8 @@ impl Bases {
         })
     }
 
-    /// The image of a manifest, if there is one. One from before a power loss is read through first, unless it was
-    /// [settled](Self::settle), and removed if it is not whole.
+    /// Returns the image of a manifest, if it exists. An image from before a power loss is verified first, unless
+    /// it was [settled](Self::settle), and removed if it is incomplete.
     pub fn find(&self, id: ManifestId) -> Result<Option<Base>, BaseError> {
         match self.store.pin(id)? {
             Some(pin) => self.store.hold(pin),
@@ -91,8 +91,8 @@ impl Bases {
         }
     }
 
-    /// Waits until an image is on the disk, so that it can be used after a power loss without being read through. This
-    /// waits for everything that is being written to that file system; call it where nobody waits.
+    /// Waits until an image is on disk, so that it can be used after a power loss without being verified. This waits
+    /// for everything that is being written to that file system, so call it in the background.
     pub fn settle(&self, base: &Base) -> Result<(), BaseError> {
         let image = self.store.image(base.id);
         let Some(info) = Info::read(&image).filter(|info| base.pin.is_some() && !info.is_settled) else {
@@ -118,7 +118,7 @@ impl Store {
         self.pins.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Holds an image, if it is there. It has not been looked at yet.
+    /// Pins an image if it exists, without verifying it.
     pub(super) fn pin(&self, id: ManifestId) -> Result<Option<Arc<Pin>>, BaseError> {
         let image = self.image(id);
         let mut pins = self.lock();
@@ -132,7 +132,7 @@ impl Store {
         }
     }
 
-    /// The base of an image that is held. `None` if the image is not whole; then it is removed.
+    /// The base of a pinned image. `None` if the image is incomplete; then it is removed.
     pub(super) fn hold(&self, pin: Arc<Pin>) -> Result<Option<Base>, BaseError> {
         let image = self.image(pin.id);
         let manifest = match pin.manifest.get().cloned().or_else(|| self.at_hand(pin.id)) {
@@ -159,7 +159,7 @@ impl Store {
         at_hand.get(&id).and_then(Weak::upgrade)
     }
 
-    /// Notes the manifest of an image that is sound.
+    /// Caches the manifest of a sound image.
     fn remember(&self, pin: &Pin, manifest: Manifest) -> Arc<Manifest> {
         let manifest = Arc::clone(pin.manifest.get_or_init(|| Arc::new(manifest)));
         let mut at_hand = self.at_hand.lock().unwrap_or_else(PoisonError::into_inner);
@@ -168,7 +168,7 @@ impl Store {
         manifest
     }
 
-    /// Reads an image's manifest, and the whole image if it cannot be trusted otherwise.
+    /// Reads an image's manifest, and verifies the whole image if it can't be trusted otherwise.
     fn load(&self, image: &Path, id: ManifestId) -> Result<Option<Manifest>, BaseError> {
         let manifest = match fs::read(image.join("manifest")) {
             Ok(bytes) => match Manifest::decode_named(&bytes, id) {
@@ -193,7 +193,7 @@ impl Store {
         Ok(Some(manifest))
     }
 
-    /// Puts an image in place that is whole. If there is one already, that is used.
+    /// Puts a complete image in place. If it already exists, the existing one is used.
     pub(super) fn put(
         &self,
         mut making: Making,
@@ -209,7 +209,7 @@ impl Store {
                     making.run_id();
                     Some(new_pin(&mut pins, id))
                 }
-                // Somebody else was faster. A directory that is not empty cannot be replaced by a rename.
+                // Another task was faster. A rename can't replace a directory that isn't empty.
                 Err(_) if image.exists() => None,
                 Err(error) => return Err(BaseError::io("placing", &image)(error)),
             }
@@ -231,7 +231,7 @@ impl Store {
         }
     }
 
-    /// Takes an image away, whoever holds it.
+    /// Removes an image even if it is held.
     fn take_away(&self, id: ManifestId) -> Result<(), BaseError> {
         let leaving = {
             let mut pins = self.lock();
@@ -241,7 +241,7 @@ impl Store {
         leaving.map_or(Ok(()), |leaving| remove_tree(&leaving))
     }
 
-    /// Takes an image away unless it is held; gives back whether it did.
+    /// Removes an image unless it is held; returns whether it did.
     pub(super) fn take_away_unless_held(&self, id: ManifestId) -> Result<bool, BaseError> {
         let leaving = {
             let mut pins = self.lock();
@@ -264,7 +264,7 @@ impl Store {
         }
     }
 
-    /// The directories that no base may hold, by device and inode: this store, and the one that it is in.
+    /// The directories that no base may contain, by device and inode: this store, and its parent.
     pub(super) fn own_directories(&self) -> Vec<(u64, u64)> {
         let directories = [Some(self.directory.as_path()), self.directory.parent()];
         let found = directories
@@ -274,7 +274,7 @@ impl Store {
         found.map(|found| (found.dev(), found.ino())).collect()
     }
 
-    /// What time it is for files: that of the kernel's clock for them, which lags behind the precise one.
+    /// The current time by the kernel's file clock, which lags behind the precise one.
     pub(super) fn file_clock(&self) -> Result<FileTime, BaseError> {
         let path = self.directory.join("clock");
         let now = Timespec {
@@ -313,7 +313,7 @@ pub(super) fn remove_tree(path: &Path) -> Result<(), BaseError> {
     Ok(())
 }
 
-/// Whether nobody wants the work any more.
+/// Fails if the work was cancelled.
 pub(super) fn check(scope: &Scope) -> Result<(), BaseError> {
     if scope.is_cancelled() {
         return Err(BaseError::Cancelled);

@@ -1,4 +1,4 @@
-//! Taking a base: the workspace as it is now.
+//! Taking a base: an image of the current workspace.
 
 use std::collections::HashMap;
 use std::os::fd::AsFd;
@@ -23,7 +23,7 @@ use crate::scan::{Scan, ScannedDirectory, Work, in_parallel, scan};
 use crate::stat_cache::{Cached, FileTime, StatCache};
 use crate::{Entry, IgnoreSources, LinkTarget, MODE_MASK, Manifest, ManifestId};
 
-/// A base that was taken, and what is beside it.
+/// A base that was taken, and what exists beside it.
 #[derive(Clone, Debug)]
 pub struct Taken {
     pub base: Base,
@@ -32,11 +32,11 @@ pub struct Taken {
     pub files_read: u64,
 }
 
-/// A base that was taken, and what the next one may be taken from.
+/// A base that was taken, and what the next take can reuse.
 #[derive(Debug)]
 pub(crate) struct Retaken {
     pub(crate) taken: Taken,
-    /// `None` where the next look has to be at every file again.
+    /// `None` if the next take has to check every file again.
     pub(crate) kept: Option<CachedScan>,
     pub(crate) look: BaseSource,
 }
@@ -48,19 +48,20 @@ pub(crate) enum BaseSource {
 }
 
 impl Bases {
-    /// The workspace as it is now. Files that are as the cache says are not read; those that are read are copied in the same
-    /// step, so that the manifest says what the image holds even if somebody writes meanwhile. A file that grows or shrinks
-    /// under the copy is what was read of it. The image is made if there is none, from the last one of the workspace.
+    /// Takes a base of the current workspace. Files that match the cache are not read. Those that are read are copied
+    /// in the same step, so that the manifest matches the image even if someone writes in the meantime. A file that
+    /// grows or shrinks during the copy is recorded as it was read. If there is no matching image, a new one is made
+    /// from the workspace's last one.
     ///
-    /// The cache is a file that only this function writes. Two takes of one workspace at the same time both work.
+    /// The cache is a file that only this function writes. Two takes of one workspace can run at the same time.
     ///
     /// # Errors
-    /// The workspace is gone, the scope is cancelled, or a file cannot be read or written. Then nothing is left behind.
+    /// The workspace doesn't exist, the scope is cancelled, or a file can't be read or written. Nothing is left behind.
     pub fn take(&self, workspace: &Path, cache: &Path, scope: &Scope) -> Result<Taken, BaseError> {
         Ok(self.take_again(workspace, cache, None, scope)?.taken)
     }
 
-    /// The same with the scan that was made last. If nothing has changed since, no file is looked at.
+    /// Takes a base, reusing the last scan. If nothing has changed since, no file is checked.
     pub(crate) fn take_again(
         &self,
         workspace: &Path,
@@ -84,7 +85,7 @@ impl Bases {
         let tripwire = tripwire.ok();
         let began = store.file_clock()?;
         check(scope)?;
-        // Git is asked for its settings meanwhile.
+        // Meanwhile, git is asked for its settings.
         let (sources, (cached, previous)) = thread::scope(|threads| {
             let asking = threads.spawn(|| IgnoreSources::of_workspace(workspace));
             let known = known_image(store, cache);
@@ -151,7 +152,7 @@ impl Bases {
     }
 }
 
-/// Leaves out files that are larger than a plan carries.
+/// Leaves out files that are larger than a plan can carry.
 fn leave_out_large(found: &mut Scan, max_file_bytes: u64) {
     let Scan {
         directories,
@@ -177,7 +178,7 @@ fn known_image(store: &Store, cache: &Path) -> (StatCache, Option<Arc<Pin>>) {
     }
 }
 
-/// A workspace that was scanned, and is not as it was.
+/// A workspace that was scanned and has changed.
 struct Take<'a> {
     store: &'a Store,
     found: Scan,
@@ -187,7 +188,7 @@ struct Take<'a> {
 
 impl Take<'_> {
     fn make(mut self, previous: Option<Arc<Pin>>, cache: &Path) -> Result<Taken, BaseError> {
-        // The last image has to be whole before its files are used.
+        // The last image must be verified before its files are used.
         let previous = previous.map(|pin| self.store.hold(pin)).transpose()?.flatten();
         if previous.is_none() {
             for file in self
@@ -250,7 +251,7 @@ impl Take<'_> {
         })
     }
 
-    /// What the workspace holds, by what was known and what was read.
+    /// The manifest of the workspace, from the cache and from what was read.
     fn manifest(&self, read: &Read) -> Manifest {
         let mut entries = Vec::new();
         for directory in &self.found.directories {
@@ -276,7 +277,7 @@ impl Take<'_> {
         }
     }
 
-    /// Makes a new image of what came in and of what the last one has.
+    /// Makes a new image from the incoming files and the last image.
     fn put(
         &self,
         making: Making,
@@ -290,7 +291,7 @@ impl Take<'_> {
             Some(previous) => {
                 making
                     .make_directories(directories.iter().filter_map(|directory| directory.path.as_ref()))?;
-                // What was written again and is the same as before is shared with the last image too.
+                // Files that were rewritten with the same content are shared with the last image too.
                 incoming.retain(|path, _| previous.manifest.get(path) != manifest.get(path));
                 place(&making, &manifest, &previous.tree, incoming, self.scope)?;
                 let unknown = directories.iter().flat_map(|directory| &directory.files);
@@ -300,7 +301,7 @@ impl Take<'_> {
                         .map_err(making.failed("filling"))?;
                 }
             }
-            // The files are in their places already.
+            // The files are already in place.
             None => {
                 for link in directories.iter().flat_map(|directory| &directory.links) {
                     rustix::fs::symlinkat(&*link.target, making.tree(), link.path.as_path())
@@ -317,8 +318,8 @@ impl Take<'_> {
         self.store.put(making, manifest, id)
     }
 
-    /// Moves the times in an image forward to those of the workspace. In the last image of the workspace only those can be
-    /// earlier that were not known.
+    /// Moves the times in an image forward to those of the workspace. In the workspace's last image, only files that
+    /// weren't in the cache can have an earlier time.
     fn move_times(&self, base: &Base, is_previous: bool) -> Result<(), BaseError> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let failed = |error| BaseError::io("moving times in", &base.tree)(error);
@@ -357,7 +358,7 @@ impl Take<'_> {
             .map_or(Ok(()), |error| Err(failed(error)))
     }
 
-    /// What the next scan may rely on.
+    /// The cache for the next scan.
     fn cache(&self, base: &Base, read: &Read) -> StatCache {
         let mut entries = HashMap::new();
         for directory in &self.found.directories {

@@ -20,7 +20,7 @@ pub(super) fn timestamps(modified: FileTime) -> Timestamps {
     }
 }
 
-/// Moves the time of something in an image forward, if it is earlier. What is not there is left.
+/// Moves the mtime of an entry in an image forward, if it is earlier. A missing entry is ignored.
 pub(super) fn forward(
     directory: BorrowedFd<'_>,
     name: impl Arg + Copy,

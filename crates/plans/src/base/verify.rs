@@ -1,4 +1,4 @@
-//! Whether an image holds what its manifest says.
+//! Verifies that an image matches its manifest.
 
 use std::fs::{self, File};
 use std::io;
@@ -14,7 +14,6 @@ use crate::scan::{Work, in_parallel};
 use crate::tree::{FilePiece, next_piece};
 use crate::{Entry, MODE_MASK, Manifest};
 
-/// Reads a tree through.
 pub(super) fn is_sound(tree: &Path, manifest: &Manifest) -> Result<bool, BaseError> {
     if !tree.is_dir() {
         return Ok(false);

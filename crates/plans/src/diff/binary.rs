@@ -1,15 +1,15 @@
-//! Contents that are not text, in a patch: compressed, and written with letters.
+//! Binary contents in a patch: compressed and encoded as text.
 
 use std::io::{self, Write};
 
 use sha1::{Digest, Sha1};
 
-/// The letters of git's base 85.
+/// The alphabet of git's base 85.
 const LETTERS: &[u8; 85] =
     b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~";
-/// How many bytes stand on a line; git reads no longer ones.
+/// How many bytes a line encodes; git doesn't read longer ones.
 const LINE_BYTES: usize = 52;
-/// How hard to compress, from 0 to 10: as zlib does by default.
+/// The compression level, from 0 to 10; this is zlib's default.
 const COMPRESSION_LEVEL: u8 = 6;
 
 pub(super) fn git_object_id(content: &[u8]) -> String {
@@ -20,7 +20,7 @@ pub(super) fn git_object_id(content: &[u8]) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Writes how to get from one content to the other and back: both of them whole.
+/// Writes how to get from one content to the other and back, as two complete literals.
 pub(super) fn write_binary(before: &[u8], after: &[u8], to: &mut dyn Write) -> io::Result<()> {
     to.write_all(b"GIT binary patch\n")?;
     write_literal(after, to)?;
@@ -36,7 +36,7 @@ fn write_literal(content: &[u8], to: &mut dyn Write) -> io::Result<()> {
     to.write_all(b"\n")
 }
 
-/// A line: its length as a letter, then five letters for each four bytes.
+/// Encodes a line: its length as a letter, then five letters for each four bytes.
 fn line_of(bytes: &[u8]) -> Vec<u8> {
     let length = bytes.len() as u8;
     let mut line = vec![match length {

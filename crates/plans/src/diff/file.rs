@@ -1,4 +1,4 @@
-//! What changed, for people.
+//! A diff of changes, for people.
 
 use std::collections::HashSet;
 use std::io;
@@ -9,22 +9,23 @@ use super::hunks::{Compared, Group};
 use super::sides::{Content, Shown};
 use crate::{Change, ChangeKind, Contents, RelPath};
 
-/// The most lines of one file that a diff shows. Nobody reads more; what is left out is said, and the patch has all.
+/// The maximum number of lines that a diff shows of one file. Longer diffs aren't read; the diff says what it left
+/// out, and the patch is complete.
 const FILE_LINE_LIMIT: u64 = 10_000;
-/// The most lines that a diff shows altogether, so that one answer stays one that a browser can show.
+/// The maximum number of lines in a diff, so that a browser can show it.
 const TOTAL_LINE_LIMIT: u64 = 100_000;
-/// The most bytes of a line that a diff shows. Longer ones are made by machines.
+/// The maximum number of bytes that a diff shows of a line. Longer ones are machine-generated.
 const LINE_LIMIT_BYTES: usize = 4096;
-/// The most files that a diff shows, for the same reasons.
+/// The maximum number of files in a diff, for the same reasons.
 const FILE_LIMIT: usize = 3000;
 
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Diff {
-    /// The files, in the order of paths.
+    /// The files, in path order.
     pub files: Vec<FileDiff>,
     /// How many files were left out because there are too many.
     pub files_left_out: u64,
-    /// How many lines were added, in all files, also in those that are left out.
+    /// How many lines were added in all files, including those left out.
     pub added_lines: u64,
     pub removed_lines: u64,
 }
@@ -35,10 +36,10 @@ pub struct FileDiff {
     /// Where it came from, if it was renamed.
     pub from: Option<RelPath>,
     pub kind: ChangeKind,
-    /// The mode before, with the type of the file as git has it; `None` if nothing was there.
+    /// The mode before, including git's file type; `None` if the file didn't exist.
     pub old_mode: Option<u32>,
     pub new_mode: Option<u32>,
-    /// Whether it is not text, or too large to be shown.
+    /// Whether it is binary, or too large to show.
     pub binary: bool,
     pub added_lines: u64,
     pub removed_lines: u64,
@@ -47,7 +48,7 @@ pub struct FileDiff {
     pub cut: bool,
 }
 
-/// What some changes change, for people. Directories are shown only if nothing that is shown is in them.
+/// Shows changes as a diff for people. A directory is shown only if nothing below it is.
 pub fn diff(changes: &[Change], contents: &dyn Contents) -> io::Result<Diff> {
     let inhabited: HashSet<RelPath> = changes
         .iter()
@@ -64,7 +65,7 @@ pub fn diff(changes: &[Change], contents: &dyn Contents) -> io::Result<Diff> {
     let mut lines_left = TOTAL_LINE_LIMIT;
     for (number, change) in shown.into_iter().enumerate() {
         if number == FILE_LIMIT {
-            // From here on, lines are only counted.
+            // From here on, only count lines.
             lines_left = 0;
         }
         let file = file_diff(change, contents, lines_left.min(FILE_LINE_LIMIT))?;
@@ -142,12 +143,12 @@ fn hunk(compared: &Compared<'_>, group: &Group, line_limit: u64) -> DiffHunk {
     }
 }
 
-/// The first line, from 1; if there is none, the line before.
+/// The first line, from 1; for an empty range, the line before it.
 pub(super) fn start(lines: &std::ops::Range<u32>) -> u64 {
     u64::from(lines.start) + u64::from(!lines.is_empty())
 }
 
-/// What is not UTF-8 is replaced, and a very long line is cut.
+/// Replaces invalid UTF-8 and cuts very long lines.
 fn diff_line(kind: DiffLineKind, line: &[u8]) -> DiffLine {
     let (text, no_newline) = match line.strip_suffix(b"\n") {
         Some(text) => (text, false),

@@ -1,4 +1,4 @@
-//! The changed places of a text, with a few lines around each.
+//! The changed parts of a text, with a few lines around each.
 
 use std::iter;
 use std::ops::Range;
@@ -6,7 +6,7 @@ use std::ops::Range;
 use gix_imara_diff::{Algorithm, Diff, Hunk, InternedInput, Token, sources::byte_lines};
 use protocol::DiffLineKind;
 
-/// How many lines around a change are shown, as git does.
+/// The lines of context around a change, as in git.
 const CONTEXT_LINES: u32 = 3;
 
 /// Two texts, and how they differ.
@@ -17,12 +17,12 @@ pub(super) struct Compared<'a> {
 
 enum Lines<'a> {
     Both(InternedInput<&'a [u8]>),
-    /// One text is empty, so there is nothing to compare. A file that was made or deleted may have millions of lines, and few
-    /// of them are ever looked at.
+    /// One text is empty, so there is nothing to compare. A created or deleted file may have millions of lines, and few
+    /// of them are ever shown.
     One(DiffLineKind, &'a [u8]),
 }
 
-/// Changes that are shown together, in lines of both texts, from 0.
+/// Changes that are shown together, as line ranges of both texts, from 0.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Group {
     pub(super) before: Range<u32>,
@@ -75,7 +75,7 @@ impl<'a> Compared<'a> {
         self.hunks.iter().map(|hunk| hunk.before.len() as u64).sum()
     }
 
-    /// How much of the texts is the same, in percent, rounded down.
+    /// How similar the texts are, in percent, rounded down.
     pub(super) fn similarity_percent(&self) -> u64 {
         let Lines::Both(input) = &self.lines else {
             return if self.is_empty() { 100 } else { 0 };
@@ -93,7 +93,7 @@ impl<'a> Compared<'a> {
         (same * 100).checked_div(larger).unwrap_or(100)
     }
 
-    /// The groups of changes that are shown together, in order. Those whose surroundings meet are one.
+    /// The groups of changes that are shown together, in order. Changes with adjoining context are in one group.
     pub(super) fn groups(&self) -> Vec<Group> {
         let (before_lines, after_lines) = match &self.lines {
             Lines::Both(input) => (input.before.len() as u32, input.after.len() as u32),
@@ -157,7 +157,7 @@ impl<'a> Compared<'a> {
     }
 }
 
-/// How many lines a text has. The last one may have no end.
+/// Counts the lines of a text. The last one may lack a newline.
 fn count_lines(text: &[u8]) -> u32 {
     let ends = memchr::memchr_iter(b'\n', text).count();
     let rest = text.last().is_some_and(|last| *last != b'\n');

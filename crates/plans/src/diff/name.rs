@@ -1,13 +1,13 @@
-//! Names of files in a patch, as git writes them.
+//! File names in a patch, as git writes them.
 
 use crate::RelPath;
 
-/// A path below a prefix (`a/` or `b/`), in quotes if it has bytes that a patch cannot have.
+/// A path below a prefix (`a/` or `b/`), quoted if it has bytes that a patch can't contain.
 pub(super) fn prefixed(prefix: &str, path: &RelPath) -> Vec<u8> {
     quoted(&[prefix.as_bytes(), path.as_bytes()].concat())
 }
 
-/// A path, in quotes if it has bytes that a patch cannot have.
+/// A path, quoted if it has bytes that a patch can't contain.
 pub(super) fn quoted(name: &[u8]) -> Vec<u8> {
     if !name.iter().any(|byte| needs_quotes(*byte)) {
         return name.to_vec();

@@ -1,4 +1,4 @@
-//! What changed, as a patch that `git apply` takes.
+//! A diff of changes as a patch for `git apply`.
 
 use std::io::{self, Write};
 
@@ -13,11 +13,11 @@ use crate::{Change, Contents, RelPath};
 
 const NO_OBJECT: &str = "0000000000000000000000000000000000000000";
 
-/// Writes a patch that `git apply` takes, and `git apply -R` takes back; a symlink then comes back as a file, as it does
-/// with the patches of git.
+/// Writes a patch that `git apply` applies and `git apply -R` reverts; a reverted symlink becomes a file, as with git's
+/// own patches.
 ///
-/// It carries what git can carry: no directories, and of the permissions only whether a file can be executed. A file that
-/// is too large to be looked into is named, and `git apply` refuses the patch then rather than leave it out.
+/// It carries what git can carry: no directories, and the executable bit as the only permission. A file that is too
+/// large to diff is listed, so that `git apply` refuses the patch rather than skip the file.
 pub fn write_patch(changes: &[Change], contents: &dyn Contents, to: &mut dyn Write) -> io::Result<()> {
     for change in changes {
         let old_path = change.from.as_ref().unwrap_or(&change.path);
@@ -27,7 +27,7 @@ pub fn write_patch(changes: &[Change], contents: &dyn Contents, to: &mut dyn Wri
             (Shown::File(_), Shown::Symlink(_)) | (Shown::Symlink(_), Shown::File(_))
         );
         if is_other_type {
-            // For git that is one file deleted and another one made.
+            // To git, that is one file deleted and another created.
             write_file(old_path, old_path, &before, &Shown::Nothing, contents, to)?;
             write_file(&change.path, &change.path, &Shown::Nothing, &after, contents, to)?;
         } else {
@@ -101,7 +101,8 @@ fn write_rename(old: &RelPath, new: &RelPath, similarity_percent: u64, to: &mut 
     write_words(to, &[b"rename to", &quoted(new.as_bytes())])
 }
 
-/// The line that names a side. A name with a space in it ends with a tab, so that other programs see where it ends.
+/// Writes the line that names a side. A name with a space in it ends with a tab, so that other programs can tell
+/// where it ends.
 fn write_side(mark: &[u8], name: Option<Vec<u8>>, to: &mut dyn Write) -> io::Result<()> {
     let mut name = name.unwrap_or_else(|| b"/dev/null".to_vec());
     if name.contains(&b' ') {

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use crate::{Change, Contents, Entry, TEXT_LIMIT_BYTES, is_text};
 
-/// What a diff shows of one side of a change. A directory is not shown: it is as if nothing were there.
+/// What a diff shows of one side of a change. A directory isn't shown, as if it didn't exist.
 pub(super) enum Shown<'a> {
     Nothing,
     File(&'a Entry),
@@ -45,7 +45,7 @@ impl<'a> Shown<'a> {
         matches!(self, Self::Nothing)
     }
 
-    /// Its mode as git has it, with all permissions. Nothing has none.
+    /// The git mode with all permissions; `None` if nothing is there.
     pub(super) fn mode(&self) -> Option<u32> {
         match self {
             Self::Nothing => None,
@@ -54,7 +54,7 @@ impl<'a> Shown<'a> {
         }
     }
 
-    /// Its mode as git keeps it: of the permissions, only whether the owner may execute it.
+    /// The mode as git stores it: of the permissions, it keeps only the owner's executable bit.
     pub(super) fn git_mode(&self) -> Option<u32> {
         self.mode().map(|mode| match mode {
             mode if mode & 0o170_000 == 0o120_000 => mode,
@@ -63,7 +63,7 @@ impl<'a> Shown<'a> {
         })
     }
 
-    /// Whether both have the same content, whatever their permissions.
+    /// Whether both have the same content, ignoring permissions.
     pub(super) fn is_same_content(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Nothing, Self::Nothing) => true,
@@ -73,7 +73,7 @@ impl<'a> Shown<'a> {
         }
     }
 
-    /// Its content; where a symlink points is one.
+    /// Its content; for a symlink, its target.
     pub(super) fn content(&self, contents: &dyn Contents) -> io::Result<Content> {
         let bytes = match self {
             Self::Nothing => Bytes::new(),

@@ -1,4 +1,4 @@
-//! The settings of git that decide what is ignored.
+//! The git settings that decide what is ignored.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -9,12 +9,12 @@ use gix_ignore::glob::pattern::Case;
 
 #[derive(Debug)]
 pub(super) struct GitSettings {
-    /// `core.excludesFile`, or where git looks without it.
+    /// `core.excludesFile`, or git's default location.
     pub(super) excludes_file: Option<PathBuf>,
     pub(super) case: Case,
 }
 
-/// Variables that would make git look at another repository than that of its working directory.
+/// Variables that would point git at another repository than that of its working directory.
 const MISLEADING_VARIABLES: [&str; 7] = [
     "GIT_DIR",
     "GIT_WORK_TREE",
@@ -26,8 +26,8 @@ const MISLEADING_VARIABLES: [&str; 7] = [
 ];
 
 impl GitSettings {
-    /// Asks git, since only git knows all the files that a setting may come from. Where there is no git, or it does not
-    /// want to say, its defaults hold.
+    /// Asks git, since only git knows all the files that a setting may come from. If git isn't installed or fails, its
+    /// defaults apply.
     pub(super) fn of(directory: &Path) -> Self {
         let mut settings = Self {
             excludes_file: default_excludes_file(),
@@ -59,7 +59,7 @@ impl GitSettings {
     }
 }
 
-/// What a command of git writes, if it succeeds. Only for commands that read a little and end at once.
+/// The output of a git command, if it succeeds. Only for commands that read little and exit at once.
 pub(super) fn git(directory: &Path, arguments: &[&str]) -> Option<Vec<u8>> {
     let mut command = Command::new("git");
     for variable in MISLEADING_VARIABLES {
@@ -85,7 +85,7 @@ fn default_excludes_file() -> Option<PathBuf> {
     Some(configuration.join("git/ignore"))
 }
 
-/// A path as it may stand in git's settings. An empty one means that there is no file.
+/// A path from git's settings, expanded. An empty one means that there is no file.
 fn expanded(directory: &Path, value: &[u8]) -> Option<PathBuf> {
     if value.is_empty() {
         return None;

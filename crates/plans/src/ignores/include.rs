@@ -1,4 +1,4 @@
-//! `.worktreeinclude`: ignored files that are wanted all the same.
+//! `.worktreeinclude`: ignored files that are included anyway.
 
 use bstr::ByteSlice;
 use gix_ignore::glob::pattern::{Case, Mode};
@@ -6,22 +6,21 @@ use gix_ignore::search::pattern_matching_relative_path;
 
 use super::sources::RuleList;
 
-/// The patterns of a `.worktreeinclude`.
 #[derive(Debug, Eq, PartialEq)]
 pub(super) struct Include {
     pub(super) list: RuleList,
 }
 
 impl Include {
-    /// What the last pattern that matches says: wanted or not. `None` if none matches.
+    /// The result of the last pattern that matches: whether to include the path. `None` if no pattern matches.
     pub(super) fn says(&self, path: &[u8], is_directory: bool, case: Case) -> Option<bool> {
         let name_at = path.rfind_byte(b'/').map(|slash| slash + 1);
         pattern_matching_relative_path(&self.list, path.as_bstr(), name_at, Some(is_directory), case)
             .map(|found| !found.pattern.is_negative())
     }
 
-    /// Whether a directory that is ignored whole has to be looked into, since a pattern leads there by its path. A pattern
-    /// that is a mere name (`.env`) leads nowhere: it would mean a walk through all of `node_modules`.
+    /// Whether an ignored directory has to be searched because a pattern's path leads into it. A pattern that is just a
+    /// name (`.env`) leads nowhere: it would mean walking all of `node_modules`.
     pub(super) fn leads_into(&self, directory: &[u8]) -> bool {
         self.list.patterns.iter().any(|mapping| {
             let pattern = &mapping.pattern;

@@ -1,4 +1,4 @@
-//! The rules that hold in one directory.
+//! The ignore rules of one directory.
 
 use std::borrow::Cow;
 use std::io;
@@ -10,7 +10,7 @@ use gix_ignore::search::pattern_matching_relative_path;
 use super::sources::{IgnoreSources, RuleList, rule_list};
 use crate::RelPath;
 
-/// The rules that hold in one directory: its own, and those above.
+/// The rules that apply in one directory: its own, and those above.
 #[derive(Debug)]
 pub(crate) struct Level {
     above: Option<Arc<Level>>,
@@ -21,9 +21,9 @@ pub(crate) struct Level {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum IgnoreMatch {
     Part,
-    /// It is ignored, and wanted all the same. What is in it, if it is a directory, too.
+    /// Ignored, but included anyway. For a directory, this covers everything in it.
     Included,
-    /// It is a directory that is ignored, but something in it may be part of the tree.
+    /// An ignored directory that may contain something that is part of the tree.
     Entered,
     Ignored,
 }
@@ -38,7 +38,7 @@ impl Level {
         })
     }
 
-    /// The rules of a directory in this one, of which this one has judged so.
+    /// The rules of a subdirectory, given this level's verdict on it.
     pub(crate) fn below(
         above: &Arc<Self>,
         directory: &RelPath,
@@ -46,7 +46,7 @@ impl Level {
         gitignore: Option<&[u8]>,
         sources: &IgnoreSources,
     ) -> Arc<Self> {
-        // Git does not look for rules inside of what it ignores.
+        // Git doesn't look for rules inside ignored directories.
         let gitignore = gitignore.filter(|_| ignore_match == IgnoreMatch::Part);
         let base = || [&sources.prefix, directory.as_bytes(), b"/"].concat();
         Arc::new(Self {
@@ -60,7 +60,7 @@ impl Level {
         self.list.as_ref()
     }
 
-    /// What becomes of something in this directory.
+    /// Decides about an entry of this directory.
     pub(crate) fn judge(
         &self,
         sources: &IgnoreSources,
@@ -85,7 +85,7 @@ impl Level {
         }
         if let Some(tracked) = sources.tracked()? {
             if tracked.contains(&in_repository) {
-                // A file that is tracked, or a submodule.
+                // A tracked file, or a submodule.
                 return Ok(IgnoreMatch::Part);
             }
             if is_directory && tracked.has_below(&in_repository) {
@@ -98,7 +98,7 @@ impl Level {
         Ok(IgnoreMatch::Ignored)
     }
 
-    /// What the last pattern that matches says, the nearest file of rules first.
+    /// The result of the last pattern that matches, with the nearest rules file first.
     fn matches(&self, sources: &IgnoreSources, path: &[u8], is_directory: bool) -> bool {
         let name_at = path.rfind_byte(b'/').map(|slash| slash + 1);
         let levels = std::iter::successors(Some(self), |level| level.above.as_deref());

@@ -1,8 +1,9 @@
-//! What git ignores, by git's own rules: `.gitignore` in every directory, `info/exclude` and `core.excludesFile`; what is
-//! tracked is never ignored. On top of that, `.worktreeinclude` in the root names ignored files that are wanted all the same.
+//! What git ignores, by git's own rules: `.gitignore` in every directory, `info/exclude` and `core.excludesFile`;
+//! tracked files are never ignored. On top of that, `.worktreeinclude` in the root names ignored files to include
+//! anyway.
 //!
-//! A [`Level`] holds the rules of one directory and knows those above it; the scan makes one for each directory that it
-//! enters. [`IgnoreRules`] does the same for paths that come in any order.
+//! A [`Level`] holds the rules of one directory and knows those above it; the scan makes one for each directory it
+//! enters. [`IgnoreRules`] does the same for paths in any order.
 //!
 //! **What must not happen here:** writing anything, or reading a tree other than through the caller.
 
@@ -21,6 +22,6 @@ pub(crate) use seen::SeenSources;
 pub use sources::IgnoreSources;
 pub(crate) use sources::bounded_rules;
 
-/// The largest file of rules that is read, in bytes. Git has such a limit too. A larger one counts as empty, so that what
-/// it names is carried rather than lost.
+/// The largest rules file that is read, in bytes. Git has such a limit too. A larger one counts as empty, so that the
+/// files it names are carried rather than lost.
 pub(crate) const RULES_LIMIT_BYTES: u64 = 16 * 1024 * 1024;

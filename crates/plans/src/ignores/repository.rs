@@ -1,4 +1,4 @@
-//! The repository of git that a workspace is in.
+//! The git repository that a workspace is in.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -8,16 +8,16 @@ use std::path::{Path, PathBuf};
 
 #[derive(Debug, Eq, PartialEq)]
 pub(super) struct Repository {
-    /// The directory that its files are in. The workspace is this directory or lies below it.
+    /// The root of its working tree. The workspace is this directory or lies below it.
     pub(super) root: PathBuf,
-    /// What git keeps for this tree of files: the index.
+    /// What git keeps for this working tree: the index.
     pub(super) git_directory: PathBuf,
-    /// What git keeps for all trees of files of the repository: `info/exclude`.
+    /// What git keeps for all working trees of the repository: `info/exclude`.
     pub(super) common_directory: PathBuf,
 }
 
 impl Repository {
-    /// The nearest repository at or above a directory, as git finds it: without leaving the file system.
+    /// The nearest repository at or above a directory, found as git does: without leaving the file system.
     pub(super) fn find(workspace: &Path) -> Option<Self> {
         let device = fs::metadata(workspace).ok()?.dev();
         workspace
@@ -43,7 +43,7 @@ impl Repository {
     }
 }
 
-/// `.git` is a directory, or a file that says where the directory is, in worktrees and submodules.
+/// `.git` is a directory, or in worktrees and submodules a file that points to one.
 fn git_directory(dot_git: &Path) -> Option<PathBuf> {
     let found = fs::metadata(dot_git).ok()?;
     if found.is_dir() {

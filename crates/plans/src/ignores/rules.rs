@@ -1,4 +1,4 @@
-//! What is ignored in a tree whose `.gitignore` files the caller reads.
+//! What is ignored in a tree, with `.gitignore` files that the caller reads.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -9,18 +9,19 @@ use super::level::{IgnoreMatch, Level};
 use super::sources::IgnoreSources;
 use crate::RelPath;
 
-/// Reads the `.gitignore` of a directory of a tree, the root if it is none; `None` if there is no such file.
+/// Reads the `.gitignore` of a directory, or of the root for `None`; returns `None` if there is no such file.
 type ReadRules<'a> = &'a dyn Fn(Option<&RelPath>) -> io::Result<Option<Vec<u8>>>;
 
-/// Finds the rules that do not come from the tree. That asks git, which takes milliseconds.
+/// Finds the rules from outside the tree. That asks git, which takes milliseconds.
 type ReadSources<'a> = &'a dyn Fn() -> io::Result<Arc<IgnoreSources>>;
 
-/// What is ignored in a tree, for paths in any order. Whatever it goes by is read when it is needed first, and once.
+/// What is ignored in a tree, for paths in any order. Each rules file is read once, when it is first needed.
 pub struct IgnoreRules<'a> {
     sources: Option<Arc<IgnoreSources>>,
     read_sources: ReadSources<'a>,
     read: ReadRules<'a>,
-    /// The rules of the directories seen so far; nothing for one that is ignored whole. The root is `None`.
+    /// The rules of the directories seen so far; `None` for one that is ignored as a whole. The root has the
+    /// key `None`.
     levels: HashMap<Option<RelPath>, Option<Arc<Level>>>,
 }
 
@@ -35,11 +36,11 @@ impl<'a> IgnoreRules<'a> {
         }
     }
 
-    /// Whether a path is ignored. What is tracked and what `.worktreeinclude` names is not, nor is a directory that such a
-    /// thing is in; what else is in that directory is.
+    /// Whether a path is ignored. Tracked paths and those that `.worktreeinclude` names are not, and neither are the
+    /// directories they are in; everything else in such a directory is.
     ///
     /// # Errors
-    /// A `.gitignore`, the index or the rules outside of the tree cannot be read.
+    /// A `.gitignore`, the index or the rules outside the tree can't be read.
     pub fn is_ignored(&mut self, path: &RelPath, is_directory: bool) -> io::Result<bool> {
         let sources = self.sources()?;
         Ok(match self.level(path.parent(), &sources)? {

@@ -1,4 +1,4 @@
-//! The rules that a scan went by, to tell later whether they still hold.
+//! The rules that a scan used, to check later whether they still apply.
 
 use std::io;
 use std::path::Path;
@@ -6,7 +6,6 @@ use std::path::Path;
 use super::sources::IgnoreSources;
 use crate::stat_cache::StatKey;
 
-/// Rules as a scan went by them.
 #[derive(Debug)]
 pub(crate) struct SeenSources {
     pub(super) sources: IgnoreSources,
@@ -16,14 +15,14 @@ pub(crate) struct SeenSources {
 /// What a scan saw of git's index.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum SeenIndex {
-    /// It did not look: nothing was ignored.
+    /// The scan didn't read it: nothing was ignored.
     Unseen,
-    /// It had what was in this file, or there was none.
+    /// The scan read this file, or there was no index.
     Seen(Option<StatKey>),
 }
 
 impl SeenSources {
-    /// Whether the rules are the same now.
+    /// Whether the rules are still the same.
     pub(crate) fn are_current(&self, workspace: &Path) -> io::Result<bool> {
         let now = IgnoreSources::of_workspace(workspace)?;
         let is_same_index = match self.index {

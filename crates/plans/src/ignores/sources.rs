@@ -1,4 +1,4 @@
-//! The rules that do not come from the tree itself.
+//! The rules that don't come from the tree itself.
 
 use std::fmt;
 use std::fs::File;
@@ -24,21 +24,21 @@ use crate::stat_cache::{FileTime, StatKey};
 
 pub(super) type RuleList = List<Ignore>;
 
-/// Everything that decides what is ignored in a workspace, but for the `.gitignore` files in it.
+/// Everything that decides what is ignored in a workspace, except its `.gitignore` files.
 pub struct IgnoreSources {
-    /// From the weakest to the strongest: the user's, the repository's, and those of directories above the workspace.
+    /// From weakest to strongest: the user's, the repository's, and those of directories above the workspace.
     pub(super) lists: Vec<RuleList>,
-    /// What has to stand before a path of the workspace to make it one of the repository: empty, or with a slash at its end.
+    /// The prefix that turns a workspace path into a repository path: empty, or ending with a slash.
     pub(super) prefix: Vec<u8>,
     pub(super) include: Option<Include>,
     pub(super) case: Case,
     repository: Option<Repository>,
-    /// Read when something is ignored for the first time, with what the file system said about the index before.
+    /// Read when something is ignored for the first time, together with the index's stat data from before the read.
     tracked: OnceLock<Result<(Option<StatKey>, Tracked), String>>,
 }
 
 impl IgnoreSources {
-    /// The rules for a workspace, as they are now.
+    /// The current rules for a workspace.
     pub fn of_workspace(workspace: &Path) -> io::Result<Self> {
         let workspace = workspace.canonicalize()?;
         let include = read_rules(&workspace.join(".worktreeinclude"))?.map(|bytes| Include {
@@ -73,8 +73,8 @@ impl IgnoreSources {
         }
     }
 
-    /// The rules of a repository for a workspace that may lie somewhere below its root. `None` if the repository ignores
-    /// the workspace: then it has nothing to say about it.
+    /// A repository's rules for a workspace at or below its root. `None` if the repository ignores the workspace: then
+    /// its rules don't apply.
     fn narrowed(self, workspace: &Path) -> io::Result<Option<Self>> {
         let Some(repository) = &self.repository else {
             return Ok(Some(self));
@@ -120,7 +120,8 @@ impl IgnoreSources {
             .map_err(|why| io::Error::other(why.clone()))
     }
 
-    /// What a scan that began at this moment went by. `None` if it cannot be told later whether that has changed.
+    /// The sources that a scan used that began at this moment. `None` if we can't tell later whether they have
+    /// changed.
     pub(crate) fn seen(mut self, began: FileTime) -> Option<SeenSources> {
         let index = match self.tracked.take() {
             None => SeenIndex::Unseen,
@@ -130,12 +131,12 @@ impl IgnoreSources {
         Some(SeenSources { sources: self, index })
     }
 
-    /// What the file system says about the index now; `None` if there is none.
+    /// The current stat data of the index; `None` if there is no index.
     pub(super) fn index_now(&self) -> io::Result<Option<StatKey>> {
         self.repository.as_ref().map_or(Ok(None), index_key)
     }
 
-    /// Whether both have the same rules. What git tracks is not looked at.
+    /// Whether both have the same rules. Ignores what git tracks.
     pub(super) fn says_the_same_as(&self, other: &Self) -> bool {
         self.case == other.case
             && self.prefix == other.prefix
@@ -155,7 +156,7 @@ impl fmt::Debug for IgnoreSources {
     }
 }
 
-/// Patterns that hold below a directory of the repository, which is empty or ends in a slash.
+/// Patterns that apply below a directory of the repository, which is empty or ends with a slash.
 pub(super) fn rule_list(bytes: &[u8], directory: &[u8]) -> RuleList {
     let parse = Ignore {
         support_precious: false,
@@ -167,14 +168,14 @@ pub(super) fn rule_list(bytes: &[u8], directory: &[u8]) -> RuleList {
     }
 }
 
-/// The bytes of a file of rules; `None` if there is none, or it is no file.
+/// The bytes of a rules file; `None` if it doesn't exist or isn't a file.
 fn read_rules(file: &Path) -> io::Result<Option<Vec<u8>>> {
     let opened = match File::open(file) {
         Ok(opened) => opened,
         Err(error) => {
             return match error.kind() {
                 io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Ok(None),
-                // Git goes on without rules that it may not read.
+                // Git ignores rules files that it may not read.
                 io::ErrorKind::PermissionDenied => Ok(None),
                 _ => Err(error),
             };
@@ -183,7 +184,7 @@ fn read_rules(file: &Path) -> io::Result<Option<Vec<u8>>> {
     bounded_rules(opened)
 }
 
-/// The bytes of an open file of rules.
+/// The bytes of an open rules file.
 pub(crate) fn bounded_rules(file: File) -> io::Result<Option<Vec<u8>>> {
     let found = file.metadata()?;
     if !found.is_file() || found.len() > RULES_LIMIT_BYTES {

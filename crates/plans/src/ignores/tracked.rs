@@ -1,4 +1,4 @@
-//! What git tracks: such files are never ignored.
+//! The files that git tracks, which are never ignored.
 
 use std::io;
 
@@ -12,11 +12,11 @@ use crate::stat_cache::StatKey;
 
 pub(super) enum Tracked {
     Index(Box<File>),
-    /// A list that git made of an index that we cannot read, sorted.
+    /// A sorted list from git, for an index that we can't read.
     Listed(Vec<Vec<u8>>),
 }
 
-/// What the file system says about the index of a repository; `None` if there is none.
+/// The stat data of a repository's index; `None` if there is no index.
 pub(super) fn index_key(repository: &Repository) -> io::Result<Option<StatKey>> {
     match rustix::fs::stat(repository.git_directory.join("index")) {
         Ok(stat) => Ok(Some(StatKey::of(&stat))),
@@ -32,7 +32,8 @@ impl Tracked {
         if !index.exists() {
             return Ok(Self::Listed(Vec::new()));
         }
-        // The hash at the end of the file is not worth its time here: git checks it, and writes the file by rename.
+        // Checking the hash at the end of the file isn't worth the time here: git checks it, and writes the
+        // file by rename.
         let options = gix_index::decode::Options::default();
         if let Ok(file) = File::at(&index, gix_index::hash::Kind::Sha1, true, options) {
             return Ok(Self::Index(Box::new(file)));

@@ -11,7 +11,7 @@ use crate::landing::item::plain_name;
 use crate::landing::journal::LandingId;
 use crate::{RelPath, Tree, TreeError};
 
-/// Where it is inside the tree, if the directory that was given is on another file system.
+/// The staging path inside the tree, used if the given directory is on another file system.
 pub(crate) const INSIDE: &str = ".tidelock/staging";
 const COMPLETE: &str = "complete";
 const BACK: &str = "back";
@@ -33,7 +33,7 @@ enum Above {
 }
 
 impl Area {
-    /// Makes one, empty: in the directory that was given if files can be renamed from there into the tree, otherwise inside
+    /// Makes an empty area: in the given directory if files can be renamed from there into the tree, otherwise inside
     /// the tree.
     pub(super) fn make(tree: &Tree, given: &Path, id: &LandingId) -> Result<Self, LandError> {
         if let Some(found) = Self::find(tree, given, id)? {
@@ -49,7 +49,7 @@ impl Area {
         };
         let area = match above {
             Some(above) if reaches(&above, tree) => {
-                // Where that is not possible, it is slower and nothing else.
+                // Best effort: without it, staging is only slower.
                 above.spread_directories().ok();
                 above
                     .make_directory(&name)
@@ -65,7 +65,7 @@ impl Area {
         let failed = |error| staging(tree.path(), error);
         let inside = plain_path(INSIDE);
         tree.make_directories(&inside).map_err(failed)?;
-        // So that nobody commits it by accident; the file hides itself as well.
+        // So that it isn't committed by accident; the file hides itself as well.
         let ignore = plain_path(&format!("{INSIDE}/.gitignore"));
         tree.write(&ignore, &b"*\n"[..], 0o644).map_err(failed)?;
         // As above.
@@ -116,7 +116,8 @@ impl Area {
         })
     }
 
-    /// Removes it, with all that is in it. The directories inside the tree go as well if nobody else is using them.
+    /// Removes the area with everything in it. The directories inside the tree are removed too if nothing else uses
+    /// them.
     pub(super) fn remove(&self, tree: &Tree) -> Result<(), LandError> {
         match &self.above {
             Above::Given(above) => above
@@ -129,7 +130,7 @@ impl Area {
                 let ignore = plain_path(&format!("{INSIDE}/.gitignore"));
                 if matches!(tree.list(Some(&inside)), Ok(names) if names.len() <= 1) {
                     for path in [&ignore, &inside, &plain_path(".tidelock")] {
-                        // Another landing may be beginning, or somebody may have put something there.
+                        // Another landing may be starting, or someone may have put a file there.
                         tree.remove(path).ok();
                     }
                 }
@@ -164,7 +165,7 @@ impl Area {
             .map_err(|error| staging(self.tree.path(), error))
     }
 
-    /// Writes a note: it is there whole and on the disk, or not at all.
+    /// Writes a note atomically: it is complete and on disk, or not there at all.
     pub(super) fn note(&self, name: &RelPath, content: &[u8]) -> Result<(), TreeError> {
         let part = plain_name(&format!("{name}.part"));
         match self.tree.remove(&part) {
@@ -189,7 +190,7 @@ impl Area {
         }
     }
 
-    /// Whether the file system can exchange two files in one step.
+    /// Whether the file system can exchange two files atomically.
     pub(super) fn can_exchange(&self) -> Result<Exchange, TreeError> {
         let (one, other) = (plain_name("probe.1"), plain_name("probe.2"));
         let tried = self
@@ -210,9 +211,9 @@ impl Area {
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Exchange {
-    /// In one step of the kernel: the path always has a file.
+    /// In one kernel operation: the path always has a file.
     OneStep,
-    /// In three: the path is empty for an instant.
+    /// In three operations: the path is empty for an instant.
     ThreeSteps,
 }
 
@@ -231,8 +232,8 @@ fn within(name: &RelPath) -> RelPath {
     plain_path(&format!("{INSIDE}/{name}"))
 }
 
-/// Whether a file can be renamed from one into the other. The kernel compares the mounts before it looks for the file, so
-/// asking for one that is not there tells, and touches nothing.
+/// Whether a file can be renamed from one into the other. The kernel compares the mounts before it looks up the file,
+/// so trying it with a missing file gives the answer and touches nothing.
 fn reaches(from: &Tree, to: &Tree) -> bool {
     let (Ok(one), Ok(other)) = (from.root_stat(), to.root_stat()) else {
         return false;

@@ -1,4 +1,4 @@
-//! What is left of a landing that can neither be finished nor taken back.
+//! What is left of a landing that can be neither finished nor rolled back.
 
 use crate::RelPath;
 use crate::landing::area::{Area, staging};
@@ -11,7 +11,7 @@ use crate::landing::site::LandingSite;
 
 #[derive(Debug, Default)]
 pub struct AbandonedLanding {
-    /// What is in the staging directory and nowhere else.
+    /// What exists only in the staging directory.
     pub kept: Vec<Leftover>,
     pub changed: Vec<RelPath>,
 }

@@ -1,4 +1,4 @@
-//! Carrying out: one path after the other, each in one step of the kernel, each looked at afterwards.
+//! Carrying out a landing: one path after the other, each in one kernel operation, and each checked afterwards.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::landing::run::{LandingRun, Stop, in_the_way};
 use crate::landing::steps::StepKind;
 use crate::{ConflictKind, Entry, FileAttributes, FileKind, RelPath, TreeError};
 
-/// Up to how many directories are brought to the disk one by one, see the same for files.
+/// The maximum number of directories to sync one by one; see the same constant for files.
 const SYNC_ONE_BY_ONE: usize = 64;
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -26,7 +26,7 @@ impl LandingRun<'_> {
         self.bring_to_an_end(items, |_, _| Ok(Progress::NotYet))
     }
 
-    /// Carries everything out, each path from where `progress` says it is, or takes everything back.
+    /// Carries everything out, each path from the state in `progress`, or rolls everything back.
     pub(super) fn bring_to_an_end(
         &self,
         items: &mut [Item],
@@ -54,7 +54,7 @@ impl LandingRun<'_> {
         }
     }
 
-    /// Brings one path to its end, from wherever it is.
+    /// Finishes one path, whatever state it is in.
     fn carry(&self, item: &mut Item, mut progress: Progress) -> Result<(), Stop> {
         loop {
             match progress {
@@ -121,8 +121,8 @@ impl LandingRun<'_> {
         self.look_at_exchanged(item)
     }
 
-    /// Gives the new file what the user's file has beside its content: access lists, other extended attributes, its owner,
-    /// and the bits for set-user-id and such. If another kind of thing is there, what is known of the file that comes.
+    /// Copies metadata from the user's file to the new one: access lists, other extended attributes, the owner, and
+    /// set-user-id and similar bits. If something other than a file is there, uses what is known about the new file.
     fn hand_on_attributes(&self, item: &Item, name: &RelPath) -> Result<(), TreeError> {
         let is_file = |entry: &Option<Entry>| matches!(entry, Some(Entry::File { .. }));
         let attributes = match is_file(&item.before) {
@@ -148,14 +148,14 @@ impl LandingRun<'_> {
         given.map_err(|error| error.about(&item.path))
     }
 
-    /// Whether somebody's save is there already. It is not moved then, not even for an instant: who reads the path in that
-    /// instant, and saves what it read, would save over it.
+    /// Whether someone has already saved the path. Then it isn't moved, not even for an instant: a program that reads
+    /// the path in that instant, and later saves what it read, would overwrite that save.
     fn is_saved_over(&self, item: &Item) -> Result<bool, TreeError> {
         let held = self.in_tree(&item.path)?;
         Ok(held.is_some_and(|held| !held.is(item.before.as_ref())))
     }
 
-    /// Looks at what came out of an exchange, and puts it back if it is not what was expected.
+    /// Checks what came out of an exchange, and puts it back if it isn't what we expected.
     pub(super) fn look_at_exchanged(&self, item: &mut Item) -> Result<Progress, Stop> {
         match self.in_area(&item.new_name(item.round))? {
             Some(held) if held.is(item.before.as_ref()) => {
@@ -193,7 +193,7 @@ impl LandingRun<'_> {
         self.look_at_taken_out(item)
     }
 
-    /// Looks at what was taken out, and puts it back if it is not what was expected.
+    /// Checks what was taken out, and puts it back if it isn't what we expected.
     pub(super) fn look_at_taken_out(&self, item: &mut Item) -> Result<Progress, Stop> {
         match self.in_area(&item.old_name(item.round))? {
             Some(held) if held.is(item.before.as_ref()) => {
@@ -211,7 +211,7 @@ impl LandingRun<'_> {
 
     fn delete_directory(&self, item: &mut Item) -> Result<Progress, Stop> {
         match self.stand_in(item)? {
-            // Somebody has put something into it: then it stays.
+            // Someone has put a file into it, so it stays.
             Progress::Changed => match self.in_tree(&item.path)? {
                 Some(held) if held.stat.kind == FileKind::Directory => {
                     self.let_be(item, Some(Entry::Directory))?;
@@ -227,9 +227,9 @@ impl LandingRun<'_> {
         }
     }
 
-    /// Removes an empty directory. It is not moved out: whoever is just putting a file into it would lose it. What stays in
-    /// the staging directory is a stand-in with the same permissions. It is made first, so that a directory that is gone
-    /// while the stand-in is there went by our hand.
+    /// Removes an empty directory. It isn't moved out, because a program that is just creating a file in it would lose
+    /// that file. A stand-in with the same permissions stays in the staging directory. It is made first: if the
+    /// stand-in exists and the directory doesn't, we removed it.
     fn stand_in(&self, item: &mut Item) -> Result<Progress, Stop> {
         let name = item.old_name(item.round);
         let stand_in = self.area.tree.stat(&name)?;
@@ -275,7 +275,7 @@ impl LandingRun<'_> {
         }
     }
 
-    /// The directory that a path is in is not there, or is something else.
+    /// The parent directory of a path is missing, or isn't a directory.
     fn no_way(&self, item: &Item, error: TreeError) -> Stop {
         match error {
             TreeError::NotFound { .. } => in_the_way(item, ConflictKind::Moving, None),
@@ -286,7 +286,7 @@ impl LandingRun<'_> {
         }
     }
 
-    /// Brings the names to the disk, in the tree and in the staging directory.
+    /// Syncs the directories of the tree and of the staging directory.
     pub(super) fn sync_directories(&self, items: &[Item]) -> Result<(), TreeError> {
         let parents: BTreeSet<Option<RelPath>> = items.iter().map(|item| item.path.parent()).collect();
         if parents.len() > SYNC_ONE_BY_ONE {
@@ -294,7 +294,7 @@ impl LandingRun<'_> {
         }
         for parent in &parents {
             match self.site.tree.sync_directory(parent.as_ref()) {
-                // It went as well; the one that it was in is one of the others.
+                // It was removed too; its parent is one of the others.
                 Err(error) if error.is_absence() => {}
                 synced => synced?,
             }

@@ -7,17 +7,17 @@ use crate::{Conflict, Effect, TreeError};
 
 #[derive(Debug)]
 pub enum LandingEnd {
-    /// Every effect is in the tree, and on the disk.
+    /// Every effect is in the tree and on disk.
     Landed {
-        /// The effects as they were carried out, in the order of paths. Where somebody saved meanwhile and it was merged,
-        /// `before` is what they saved. What turned out to be so already has none.
+        /// The effects that were carried out, in path order. If someone saved in the meantime and it was merged,
+        /// `before` is what they saved. Effects that turned out to be done already are not listed.
         effects: Vec<Effect>,
         /// What others wrote that is neither in the tree nor merged into it.
         kept: Vec<Leftover>,
     },
     TakenBack {
         why: WhyRolledBack,
-        /// What could not be put back, because somebody else had written the path.
+        /// What couldn't be put back because someone else had written to the path.
         kept: Vec<Leftover>,
     },
 }
@@ -26,13 +26,13 @@ pub enum LandingEnd {
 pub enum WhyRolledBack {
     Conflicts(Vec<Conflict>),
     Failed(TreeError),
-    /// It was not staged when the process ended; nothing had been touched.
+    /// It wasn't staged yet when the process ended; nothing had been touched.
     NeverStaged,
-    /// It was being taken back when the process ended. The reason went with it.
+    /// It was being rolled back when the process ended, so the reason is lost.
     Unknown,
 }
 
-/// A landing could not be staged, or not be brought to an end.
+/// A landing couldn't be staged, or couldn't be finished.
 #[derive(Debug, thiserror::Error)]
 pub enum LandError {
     #[error("cancelled")]

@@ -1,11 +1,11 @@
-//! Exchanging a staged file with what is at its path, also where the file system cannot do that in one step.
+//! Exchanging a staged file with what is at its path, including on file systems that can't do that atomically.
 //!
-//! There it takes three: what is at the path is moved out under a third name, the staged file is moved in, and the third name
-//! becomes the second. So nothing is ever written over there either, and a save that comes in between is found. What is weaker:
-//! between the first two steps the path is empty, for an instant, or after a kill until the landing is recovered. Which of
-//! the names are there says how far it came:
+//! There it takes three steps: what is at the path is moved out under a third name, the staged file is moved in, and
+//! the third name is renamed to the second. So nothing is ever overwritten there either, and a save that comes in
+//! between is found. The weaker part: between the first two steps the path is empty, for an instant, or after a kill
+//! until the landing is recovered. The names that exist show how far it got:
 //! - the third and the staged one: the first step is done, and is undone;
-//! - the third alone: the second is done, and the third follows.
+//! - only the third: the second step is done, and the third one follows.
 
 use rustix::fs::RenameFlags;
 
@@ -15,8 +15,8 @@ use crate::landing::steps::StepKind;
 use crate::{RelPath, TreeError};
 
 impl LandingRun<'_> {
-    /// Exchanges what the staging directory has under a name with what is at the path of an item. If somebody has taken the
-    /// path in between, they keep it, `Exists` says so, and what was there is in the staging directory.
+    /// Exchanges an entry of the staging directory with what is at the path of an item. If someone has created the path
+    /// in between, they keep it, this returns `Exists`, and what was there before is in the staging directory.
     pub(super) fn exchange(&self, item: &Item, name: &RelPath) -> Result<(), TreeError> {
         let (tree, area) = (self.site.tree, &self.area.tree);
         match area.rename_into(name, tree, &item.path, RenameFlags::EXCHANGE) {
@@ -32,7 +32,7 @@ impl LandingRun<'_> {
         area.rename_noreplace(&aside, name)
     }
 
-    /// Brings an exchange in three steps to its end, or takes it back, that a kill has cut off.
+    /// Finishes or rolls back a three-step exchange that was interrupted by a kill.
     pub(super) fn settle_exchange(&self, item: &Item) -> Result<(), TreeError> {
         let (tree, area) = (self.site.tree, &self.area.tree);
         let (aside, name) = (item.aside_name(item.round), item.new_name(item.round));
@@ -43,7 +43,7 @@ impl LandingRun<'_> {
             return area.rename_noreplace(&aside, &name);
         }
         match area.rename_into(&aside, tree, &item.path, RenameFlags::NOREPLACE) {
-            // Somebody has taken the path. They keep it, and what was there is kept.
+            // Someone has created the path. They keep it, and what was there before is kept.
             Ok(()) | Err(TreeError::Exists { .. }) => Ok(()),
             Err(error) if error.is_absence() => Ok(()),
             Err(error) => Err(error),

@@ -1,4 +1,4 @@
-//! One effect on its way, and its names in the staging directory.
+//! One effect in progress, and its names in the staging directory.
 
 use std::collections::HashMap;
 
@@ -6,20 +6,20 @@ use crate::landing::error::LandError;
 use crate::landing::journal::Landing;
 use crate::{Effect, Entry, FileAttributes, FileStat, RelPath};
 
-/// One effect on its way. Its entries are those of the present round.
+/// One effect in progress. Its entries are those of the current round.
 #[derive(Debug)]
 pub(super) struct Item {
-    /// Its place in the journal, by which its files are named.
+    /// Its index in the journal, which its files are named after.
     pub(super) index: usize,
     pub(super) path: RelPath,
     pub(super) round: u32,
     pub(super) before: Option<Entry>,
     pub(super) after: Option<Entry>,
-    /// What was expected at the path, and what was put there, in the rounds before this one.
+    /// What we expected at the path, and what we put there, in the rounds before this one.
     pub(super) earlier: Vec<(Option<Entry>, Option<Entry>)>,
-    /// What it is given beside its content, if it does not replace a file.
+    /// The metadata it gets beside its content, if it doesn't replace a file.
     pub(super) attributes: Option<FileAttributes>,
-    /// What the file system said of what came out when it was last looked at.
+    /// The stat data of what came out, from the last check.
     pub(super) out: Option<FileStat>,
 }
 
@@ -27,13 +27,13 @@ pub(super) struct Item {
 pub(super) enum Operation {
     Nothing,
     Create,
-    /// A file or symlink is replaced by anything.
+    /// Something replaces a file or symlink.
     Replace,
-    /// A file or symlink goes.
+    /// A file or symlink is removed.
     Delete,
-    /// An empty directory goes.
+    /// An empty directory is removed.
     DeleteDirectory,
-    /// An empty directory goes, and a file or symlink comes.
+    /// A file or symlink replaces an empty directory.
     ReplaceDirectory,
 }
 
@@ -67,7 +67,7 @@ impl Item {
         self.out = None;
     }
 
-    /// The file that is to come in a round, and after an exchange what came out.
+    /// The new file of a round, and after an exchange what came out.
     pub(super) fn new_name(&self, round: u32) -> RelPath {
         self.name(round, "new")
     }
@@ -76,7 +76,7 @@ impl Item {
         self.name(round, "old")
     }
 
-    /// What was moved out of the way in a round, see `exchange.rs`.
+    /// What was moved out of the way in a round; see `exchange.rs`.
     pub(super) fn aside_name(&self, round: u32) -> RelPath {
         self.name(round, "aside")
     }
@@ -85,7 +85,7 @@ impl Item {
         self.name(round, "effect")
     }
 
-    /// What it has in the staging directory in each round, as far as it is there.
+    /// Its names in the staging directory in each round; not all of them have to exist.
     pub(super) fn names(&self) -> impl Iterator<Item = (u32, RelPath)> + use<> {
         let index = self.index;
         (0..=self.round).flat_map(move |round| {
@@ -98,7 +98,7 @@ impl Item {
     }
 }
 
-/// A name that we made ourselves, of letters, digits and dots, as a path.
+/// A name that we made ourselves, from letters, digits and dots, as a path.
 pub(super) fn plain_name(name: &str) -> RelPath {
     match RelPath::from_bytes(name.as_bytes()) {
         Ok(path) => path,
@@ -106,8 +106,8 @@ pub(super) fn plain_name(name: &str) -> RelPath {
     }
 }
 
-/// The effects in the order in which they are carried out: what goes, the deepest first; then what comes, directories
-/// before what is in them. It is the order of the journal's effects, whatever they became in later rounds.
+/// The effects in the order in which they are carried out: removals first, the deepest first; then additions,
+/// directories before their contents. It is the order of the journal's effects, whatever they became in later rounds.
 pub(super) fn in_order(landing: &Landing) -> Result<Vec<Item>, LandError> {
     let attributes: HashMap<&RelPath, &FileAttributes> = landing
         .attributes
@@ -115,7 +115,7 @@ pub(super) fn in_order(landing: &Landing) -> Result<Vec<Item>, LandError> {
         .map(|(path, known)| (path, known))
         .collect();
     let mut by_path: Vec<_> = landing.effects.iter().enumerate().collect();
-    // In the order of bytes a directory stands before everything that is in it.
+    // In byte order, a directory comes before everything in it.
     by_path.sort_by(|(_, one), (_, other)| one.path.cmp(&other.path));
     if let Some(pair) = by_path.windows(2).find(|pair| pair[0].1.path == pair[1].1.path) {
         return Err(LandError::Twice {

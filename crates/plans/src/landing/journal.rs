@@ -1,4 +1,4 @@
-//! What is to be landed, as it is written down before anything is touched.
+//! The journal of a landing, written before anything is touched.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,16 +7,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Effect, FileAttributes, RelPath};
 
-/// What is to be landed. It is committed before anything is touched; with it and the staging directory a landing can be
-/// finished or taken back after a kill.
+/// What a landing will do. It is committed before anything is touched; with it and the staging directory, a landing can
+/// be finished or rolled back after a kill.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct Landing {
-    /// Names it, and its directory below the staging directory.
+    /// Identifies it, and names its directory below the staging directory.
     pub id: LandingId,
-    /// What is to be done; one effect per path.
+    /// What it will do; one effect per path.
     pub effects: Vec<Effect>,
-    /// What files that come where none is have beside their content, as far as that is known: of a file that was deleted and
-    /// comes back, or that was renamed. What is replaced run on what it has.
+    /// The known metadata of files that are created: for a file that was deleted and comes back, or that was renamed. A
+    /// file that replaces another one keeps the metadata of that one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attributes: Vec<(RelPath, FileAttributes)>,
 }

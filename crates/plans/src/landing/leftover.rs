@@ -1,4 +1,4 @@
-//! What others wrote and what must not be lost with the staging directory.
+//! What others wrote, which must not be lost with the staging directory.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -16,24 +16,25 @@ use crate::landing::steps::StepKind;
 use crate::tree::{entry_of_open, stat_of};
 use crate::{Entry, FileKind, FileStat, RelPath, TreeError};
 
-/// How much older the time of a content must be than that of the file's last rename, so that the two times alone prove that
-/// it was not written since. The clocks of file systems tick in up to 10 ms.
+/// How much older a file's mtime must be than its last rename, so that the two times alone prove that it wasn't written
+/// since. File system clocks tick in up to 10 ms.
 const SURELY_OLDER_NS: i128 = 100_000_000;
 
-/// Something that somebody wrote, or had, and that is not in the tree. It is in the staging directory until that is cleaned.
+/// Something that someone wrote or had, and that isn't in the tree. It stays in the staging directory until that is
+/// cleaned.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Leftover {
     pub path: RelPath,
     pub kind: FileKind,
-    /// What it is exactly, if it is a file or a symlink.
+    /// Its exact entry, if it is a file or a symlink.
     pub entry: Option<Entry>,
-    /// Whether it was at the path before the landing, and was not written meanwhile.
+    /// Whether it was at the path before the landing, and wasn't written in the meantime.
     pub was_there: bool,
     pub(super) at: RelPath,
 }
 
 impl Leftover {
-    /// Its name in the staging directory, which no other thing of the landing has.
+    /// Its name in the staging directory, unique within the landing.
     #[must_use]
     pub fn name(&self) -> String {
         self.at.to_string()
@@ -42,13 +43,13 @@ impl Leftover {
 
 #[derive(Debug)]
 pub enum LeftoverSource {
-    /// At this path, for as long as the call takes.
+    /// At this path, for the duration of the call.
     Path(PathBuf),
-    /// In this file, whose last name was just removed. It is at its beginning.
+    /// In this file, after its last name was removed. The file is positioned at its start.
     File(File),
 }
 
-/// Keeps something that would otherwise go with the staging directory.
+/// Keeps something that would otherwise be removed with the staging directory.
 pub type Keep<'a> = dyn FnMut(&Leftover, LeftoverSource) -> io::Result<()> + 'a;
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -77,7 +78,7 @@ pub(super) fn clean(
         let names = run.names().map_err(failed)?;
         for mut item in item::in_order(landing)? {
             run.read_notes(&mut item)?;
-            // It was looked at when the outcome was found; what is asked here is whether somebody wrote since.
+            // It was checked when the outcome was determined; here we ask whether someone wrote to it since.
             item.out = run.unwritten(&item);
             for (round, name) in item.names().filter(|(_, name)| names.contains(name.name())) {
                 run.remove_one(&item, (round, name), end, seen, keep)
@@ -97,7 +98,7 @@ impl LandingRun<'_> {
         Ok(names.map(|(name, _)| name).collect())
     }
 
-    /// Everything in the staging directory that is neither what was expected at its path nor what was to be there.
+    /// Everything in the staging directory that is neither what we expected at its path nor what we wanted there.
     pub(super) fn kept(&self, items: &[Item], end: EndState) -> Result<Vec<Leftover>, TreeError> {
         let names = self.names()?;
         let mut kept = Vec::new();
@@ -109,8 +110,8 @@ impl LandingRun<'_> {
         Ok(kept)
     }
 
-    /// Looks at one file of the staging directory, removes it, and looks once more: whoever has it open may have written
-    /// between the two. So the time in which a write goes unseen is that of one removal, however large the landing is.
+    /// Checks one file of the staging directory, removes it, and checks it again: a program that has it open may have
+    /// written in between. So a write can go unseen only during one removal, however large the landing is.
     fn remove_one(
         &self,
         item: &Item,
@@ -163,7 +164,7 @@ impl LandingRun<'_> {
         keep(&late, LeftoverSource::File(file)).map_err(failed)
     }
 
-    /// What must not be lost of something in the staging directory, if anything.
+    /// What must not be lost of an entry in the staging directory, if anything.
     fn to_keep(
         self,
         item: &Item,
@@ -177,7 +178,7 @@ impl LandingRun<'_> {
             return Ok(None);
         };
         match &entry {
-            // An empty directory is one of ours, or stands for one.
+            // An empty directory is ours, or a stand-in.
             Some(Entry::Directory) => return Ok(None),
             Some(entry) if self.is_known(item, entry, end)? => return Ok(None),
             _ => {}
@@ -192,7 +193,7 @@ impl LandingRun<'_> {
         }))
     }
 
-    /// Whether nothing is lost with a content: it is ours, or was merged, or is in the tree.
+    /// Whether a content can be removed without loss: it is ours, was merged, or is in the tree.
     fn is_known(&self, item: &Item, entry: &Entry, end: EndState) -> Result<bool, TreeError> {
         let rounds = || {
             let present = (&item.before, &item.after);
@@ -209,7 +210,7 @@ impl LandingRun<'_> {
         }
     }
 
-    /// Whether what came out is as it was when it was looked at, as far as times can prove it.
+    /// Whether what came out is unchanged since the last check, as far as times can prove it.
     fn is_as_seen(&self, item: &Item, name: &RelPath) -> Result<bool, TreeError> {
         let Some(seen) = item.out.filter(surely_unwritten) else {
             return Ok(false);
@@ -217,7 +218,7 @@ impl LandingRun<'_> {
         Ok(self.area.tree.stat(name)? == Some(seen))
     }
 
-    /// What the file system says of what came out, if its times prove that nobody wrote it since.
+    /// The stat data of what came out, if its times prove that it wasn't written since.
     fn unwritten(&self, item: &Item) -> Option<FileStat> {
         [item.new_name(item.round), item.old_name(item.round)]
             .iter()
@@ -226,8 +227,8 @@ impl LandingRun<'_> {
     }
 }
 
-/// A rename sets the time of the last change and leaves that of the content. If the two are apart, every write since
-/// would have brought them together.
+/// A rename sets the ctime and leaves the mtime. If the two are apart, there was no write since: a write would have
+/// set both.
 fn surely_unwritten(stat: &FileStat) -> bool {
     stat.changed_ns - stat.modified_ns > SURELY_OLDER_NS
 }

@@ -1,4 +1,4 @@
-//! Recovery: a landing whose process was killed is brought to its end.
+//! Recovery: finishing a landing after its process was killed.
 
 use crate::Effect;
 use crate::landing::area::{Area, staging};
@@ -37,7 +37,7 @@ pub(super) fn recover(site: &LandingSite<'_>, landing: &Landing) -> Result<Landi
 }
 
 impl LandingRun<'_> {
-    /// Takes up what an effect became in later rounds.
+    /// Reads the notes about what an effect became in later rounds.
     pub(super) fn read_notes(&self, item: &mut Item) -> Result<(), LandError> {
         loop {
             let name = item.note_name(item.round + 1);
@@ -55,7 +55,7 @@ impl LandingRun<'_> {
         }
     }
 
-    /// How far a path is, by what the tree and the staging directory have.
+    /// How far a path is, judging by the tree and the staging directory.
     fn progress(&self, item: &mut Item) -> Result<Progress, Stop> {
         let (new, old) = (item.new_name(item.round), item.old_name(item.round));
         match item.operation() {
@@ -72,7 +72,7 @@ impl LandingRun<'_> {
                 None => Ok(Progress::NotYet),
                 Some(_) => self.look_at_taken_out(item),
             },
-            // The attempt sees by itself how far it is.
+            // The attempt itself detects how far it is.
             Operation::DeleteDirectory => Ok(Progress::NotYet),
         }
     }

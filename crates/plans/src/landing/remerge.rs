@@ -1,4 +1,4 @@
-//! Somebody saved a path at the moment when it was to be replaced: it is merged again.
+//! Merging a path again because someone saved it at the moment of its replacement.
 
 use bytes::Bytes;
 use eventlog::BlobId;
@@ -8,15 +8,15 @@ use crate::landing::run::{LandingRun, PathState, Stop, in_the_way};
 use crate::landing::steps::StepKind;
 use crate::{Conflict, ConflictKind, Effect, Entry, FileKind, RelPath, TEXT_LIMIT_BYTES, TreeError};
 
-/// How often a path is merged again. Who saves in every one of so many instants would do so forever.
+/// How often a path is merged again. A program that saves in every one of these instants would do so forever.
 const ROUNDS: u32 = 5;
 
-/// Merges again what somebody has saved meanwhile.
+/// Merges again what someone has saved in the meantime.
 pub trait Remerge: Send + Sync {
-    /// What is to be at the path, now that this was found there; `None` if nothing was. It may block.
+    /// Returns what the path should have, given what was found there; `None` if nothing was. It may block.
     ///
     /// # Errors
-    /// It cannot be merged. Then everything is taken back.
+    /// It can't be merged. Then everything is rolled back.
     fn again(&self, path: &RelPath, found: Option<&SavedMeanwhile>) -> Result<Remerged, Box<Conflict>>;
 }
 
@@ -33,7 +33,7 @@ pub struct Remerged {
     pub made: Option<Bytes>,
 }
 
-/// Merges nothing: whatever somebody has saved meanwhile is a conflict.
+/// Merges nothing: anything saved in the meantime is a conflict.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoRemerge;
 
@@ -52,7 +52,7 @@ impl Remerge for NoRemerge {
 }
 
 impl LandingRun<'_> {
-    /// Looks at what is at the path now, and makes the effect one that begins with it.
+    /// Checks what is at the path now, and changes the effect to start from that.
     pub(super) fn again(&self, item: &mut Item) -> Result<(), Stop> {
         let held = self.in_tree(&item.path)?;
         if item.round == ROUNDS {
@@ -60,7 +60,7 @@ impl LandingRun<'_> {
         }
         let is_directory = |held: &PathState| held.stat.kind == FileKind::Directory;
         if item.after == Some(Entry::Directory) && held.as_ref().is_some_and(is_directory) {
-            // Somebody was faster, and may have put something into it.
+            // Someone else was faster, and may have put something into it.
             return self.let_be(item, Some(Entry::Directory));
         }
         let found = match held {
@@ -70,7 +70,7 @@ impl LandingRun<'_> {
         let directory = |entry: &Option<&Entry>| matches!(entry, Some(Entry::Directory));
         let entry = found.as_ref().map(|found| &found.entry);
         if entry == item.before.as_ref() {
-            // It was something else for an instant, or was written and written back.
+            // It was something else for an instant, or was changed and changed back.
             let after = item.after.clone();
             return self.next(item, entry.cloned(), after, None);
         }
@@ -93,12 +93,12 @@ impl LandingRun<'_> {
         self.next(item, found.map(|found| found.entry), after, made.as_ref())
     }
 
-    /// The effect turns out to be done already, or not to be wanted any more.
+    /// The effect turns out to be done already, or is no longer wanted.
     pub(super) fn let_be(&self, item: &mut Item, entry: Option<Entry>) -> Result<(), Stop> {
         self.next(item, entry.clone(), entry, None)
     }
 
-    /// Writes down that the effect is another one from now on, and has it staged before that.
+    /// Stages the new version of the effect, then writes a note about it.
     fn next(
         &self,
         item: &mut Item,
@@ -114,7 +114,7 @@ impl LandingRun<'_> {
         };
         if let Some(after) = effect.after.as_ref().filter(|_| effect.before != effect.after) {
             let name = item.new_name(round);
-            // A kill may have left it there, without the note.
+            // A kill may have left it there without the note.
             self.area.tree.remove_all(&name)?;
             if let Some(file) = self.stage_one(&name, after, made)? {
                 file.sync_all().map_err(|source| TreeError::Io {
@@ -136,7 +136,7 @@ impl LandingRun<'_> {
         Ok(())
     }
 
-    /// What was found, with a content that is surely the one that its entry names.
+    /// What was found, with a content that is guaranteed to match its entry.
     fn found(&self, item: &Item, held: &PathState) -> Result<SavedMeanwhile, Stop> {
         let Some(entry) = held.entry.clone() else {
             let kind = match item.operation() {
@@ -160,7 +160,7 @@ impl LandingRun<'_> {
                     content: Some(content.into()),
                 })
             }
-            // It moved again. The next exchange sees what it is; here it is as it was found.
+            // It changed again. The next exchange sees the new state; here, return what was found.
             Err(_) => Ok(SavedMeanwhile { entry, content: None }),
         }
     }

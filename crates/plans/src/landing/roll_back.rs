@@ -1,4 +1,4 @@
-//! Putting back: one path, because somebody saved it, or everything, because it could not be carried out.
+//! Rolling back: one path, because someone saved it, or everything, because the landing failed.
 
 use rustix::fs::RenameFlags;
 
@@ -9,12 +9,12 @@ use crate::landing::run::{LandingRun, PathState};
 use crate::landing::steps::StepKind;
 use crate::{FileKind, RelPath, TreeError};
 
-/// How often a file is exchanged to give the path to whoever saved last. Each time more than the first means one more save
-/// within an instant. After that the last but one has the path, and the last is kept.
+/// How often a file is exchanged to give the path to the last save. Each one after the first means another save within
+/// an instant. After that, the last but one has the path, and the last is kept.
 const EXCHANGES: u32 = 8;
 
 impl LandingRun<'_> {
-    /// Takes everything back that was carried out, the last first. It may be killed and done again.
+    /// Rolls back everything that was carried out, the last first. It may be killed and repeated.
     pub(super) fn roll_back(&self, items: &mut [Item], why: WhyRolledBack) -> Result<LandingEnd, LandError> {
         let stuck = |source| LandError::Stuck { source };
         self.area.mark_back().map_err(stuck)?;
@@ -22,7 +22,7 @@ impl LandingRun<'_> {
         let mut failed = None;
         for item in items.iter_mut().rev() {
             self.reached(StepKind::TakingBack, Some(&item.path));
-            // One path that cannot be taken back keeps no other from it.
+            // One path that can't be rolled back doesn't stop the others.
             if let Err(error) = self.roll_one_back(item) {
                 failed.get_or_insert(error);
             }
@@ -45,7 +45,7 @@ impl LandingRun<'_> {
             Operation::Create => self.take_new_back(item, &new),
             Operation::Replace => match self.in_area(&new)? {
                 Some(held) if held.is(item.after.as_ref()) => Ok(()),
-                // Somebody has saved over ours, and keeps the path; what was there before is kept.
+                // Someone has saved over our content and keeps the path; what was there before is kept.
                 Some(_)
                     if self
                         .in_tree(&item.path)?
@@ -54,7 +54,7 @@ impl LandingRun<'_> {
                     Ok(())
                 }
                 Some(_) => {
-                    // Builds have perhaps seen the other one, so this one is new to them.
+                    // Builds may have seen the other file, so make this one look new to them.
                     self.area.tree.touch(&new)?;
                     self.exchange_back(item)
                 }
@@ -75,19 +75,19 @@ impl LandingRun<'_> {
         }
     }
 
-    /// Exchanges until what we get is our own, or is what we have just given: then nobody has saved in between, and the path
-    /// has the last save.
+    /// Exchanges until we get our own content, or what we have just put there: then there was no save in between, and
+    /// the path has the last save.
     pub(super) fn exchange_back(&self, item: &Item) -> Result<(), TreeError> {
         let name = item.new_name(item.round);
         let Some(mut hand) = self.in_area(&name)? else {
             return Ok(());
         };
-        // What we gave in the exchange before, and expect to get in the next.
+        // What we put there in the last exchange, and expect to get in the next.
         let mut given: Option<PathState> = None;
         for _ in 0..EXCHANGES {
             match self.exchange(item, &name) {
                 Ok(()) => {}
-                // Somebody has deleted it, or saved it in between. That is the last word, and what we hold is kept.
+                // Someone has deleted or saved it in between. That wins, and what we hold is kept.
                 Err(TreeError::Exists { .. }) => return Ok(()),
                 Err(error) if error.is_absence() => return Ok(()),
                 Err(error) => return Err(error),
@@ -107,12 +107,12 @@ impl LandingRun<'_> {
         Ok(())
     }
 
-    /// Takes something new out again, unless somebody has written it or put something into it.
+    /// Takes an addition out again, unless someone has written to it or put something into it.
     fn take_new_back(&self, item: &Item, name: &RelPath) -> Result<(), TreeError> {
         if self.area.tree.stat(name)?.is_some() {
             return Ok(());
         }
-        // A directory with something in it is not moved, not even for an instant.
+        // A directory that isn't empty is never moved, not even for an instant.
         match self.in_tree(&item.path)? {
             None => return Ok(()),
             Some(held) if held.entry.is_none() => return Ok(()),
@@ -130,7 +130,7 @@ impl LandingRun<'_> {
         }
     }
 
-    /// Puts what was taken out back to its path.
+    /// Puts what was taken out back at its path.
     pub(super) fn put_old_back(&self, item: &Item) -> Result<(), TreeError> {
         self.give(&item.old_name(item.round), &item.path)
     }
@@ -148,7 +148,7 @@ impl LandingRun<'_> {
         }
     }
 
-    /// Gives something of the staging directory to a path, unless somebody has put something there: then it is kept.
+    /// Moves an entry of the staging directory to a path, unless someone has created that path: then it is kept.
     fn give(&self, name: &RelPath, path: &RelPath) -> Result<(), TreeError> {
         let give = || {
             self.area
@@ -157,7 +157,7 @@ impl LandingRun<'_> {
         };
         let given = match give() {
             Err(TreeError::NotFound { .. }) => {
-                // The directory that it was in went as well, by somebody else's hand.
+                // Someone else has removed its parent directory as well.
                 match self.site.tree.make_parents(path) {
                     Ok(()) => give(),
                     Err(error) => Err(error),
@@ -167,7 +167,7 @@ impl LandingRun<'_> {
         };
         match given {
             Ok(()) | Err(TreeError::Exists { .. }) => Ok(()),
-            // It cannot be put there any more. It is kept.
+            // It can no longer be put there, so it is kept.
             Err(error) if error.is_absence() => Ok(()),
             Err(error) => Err(error),
         }

@@ -1,4 +1,4 @@
-//! What every step of a landing works with.
+//! The context that every step of a landing uses.
 
 use crate::landing::area::Area;
 use crate::landing::item::Item;
@@ -15,8 +15,8 @@ pub(super) struct LandingRun<'a> {
 
 #[derive(Debug)]
 pub(super) struct PathState {
-    /// What it is; `None` for a directory with something in it, and for what is neither file, symlink nor directory. Those
-    /// are never ours.
+    /// What it is; `None` for a directory that isn't empty, and for anything that isn't a file, symlink or directory.
+    /// Those are never ours.
     pub(super) entry: Option<Entry>,
     pub(super) stat: FileStat,
 }
@@ -38,7 +38,7 @@ impl LandingRun<'_> {
         self.site.steps.reached(Step { kind, path });
     }
 
-    /// What is in the staging directory under a name.
+    /// The entry with this name in the staging directory.
     pub(super) fn in_area(&self, name: &RelPath) -> Result<Option<PathState>, TreeError> {
         held(&self.area.tree, name)
     }

@@ -1,4 +1,4 @@
-//! Where a landing happens, and the three things that can be done there.
+//! Where a landing happens, and its operations.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,19 +16,20 @@ use crate::landing::run::LandingRun;
 use crate::landing::steps::Steps;
 use crate::{Contents, Tree, TreeError};
 
-/// Where a landing happens. Everything here blocks, and nothing but staging can be cancelled.
+/// Where a landing happens. Everything here blocks, and only staging can be cancelled.
 #[derive(Clone, Copy)]
 pub struct LandingSite<'a> {
     pub tree: &'a Tree,
-    /// Where it is staged, if that is on the same file system. Otherwise it is staged in `.tidelock` inside the tree.
+    /// The staging directory, if it is on the same file system. Otherwise, landings are staged in `.tidelock` inside
+    /// the tree.
     pub staging: &'a Path,
     pub contents: &'a dyn Contents,
-    /// Who merges again when somebody has saved meanwhile.
+    /// Merges again when someone has saved in the meantime.
     pub remerge: &'a dyn Remerge,
     pub steps: &'a dyn Steps,
 }
 
-/// A landing that is staged: nothing of the tree has been touched yet.
+/// A staged landing: nothing in the tree has been touched yet.
 #[derive(Debug)]
 pub struct Staged {
     pub(super) area: Area,
@@ -36,7 +37,7 @@ pub struct Staged {
 }
 
 impl LandingSite<'_> {
-    /// Finds out how files are exchanged here, where a landing would be staged. Nothing stays of that.
+    /// Determines how files are exchanged here, where a landing would be staged. Leaves nothing behind.
     pub fn probe(&self) -> Result<Exchange, LandError> {
         let area = Area::make(self.tree, self.staging, &LandingId::generate())?;
         let probed = area.can_exchange();
@@ -44,8 +45,8 @@ impl LandingSite<'_> {
         probed.map_err(|error| staging(area.tree.path(), error))
     }
 
-    /// Stages a landing: afterwards everything that is needed to carry it out is on the disk. When this fails, nothing is
-    /// left of it.
+    /// Stages a landing: afterwards, everything needed to carry it out is on disk. If this fails, nothing is left
+    /// behind.
     pub fn stage(&self, landing: &Landing, scope: &Scope) -> Result<Staged, LandError> {
         let items = item::in_order(landing)?;
         let area = Area::make(self.tree, self.staging, &landing.id)?;
@@ -64,10 +65,10 @@ impl LandingSite<'_> {
         }
     }
 
-    /// Carries a staged landing out, or takes it back. Commit the outcome, and then [`clean`](Self::clean).
+    /// Carries out a staged landing, or rolls it back. Commit the outcome, then call [`clean`](Self::clean).
     ///
     /// # Errors
-    /// It could neither be finished nor taken back. [`recover`](Self::recover) it later.
+    /// It could be neither finished nor rolled back. Call [`recover`](Self::recover) later.
     pub fn carry_out(&self, staged: Staged) -> Result<LandingEnd, LandError> {
         let Staged { area, mut items } = staged;
         let run = LandingRun {
@@ -77,25 +78,25 @@ impl LandingSite<'_> {
         run.carry_out(&mut items)
     }
 
-    /// Brings a landing to its end whose process was killed after the journal was committed and before the outcome was.
-    /// It may be killed and done again.
+    /// Finishes a landing after its process was killed between committing the journal and committing the outcome. It
+    /// may be killed and repeated.
     pub fn recover(&self, landing: &Landing) -> Result<LandingEnd, LandError> {
         crate::landing::recover::recover(self, landing)
     }
 
-    /// Removes what a landing has staged, after its outcome was committed. What somebody has written into an old file since
-    /// it was last looked at goes to `keep`, unless it was `seen` before. None there is no error.
+    /// Removes the staged files of a landing after its outcome was committed. What someone has written to an old file
+    /// since the last check is passed to `keep`, unless it is in `seen`. It is not an error if nothing is staged.
     pub fn clean(&self, landing: &Landing, seen: &[Leftover], keep: &mut Keep<'_>) -> Result<(), LandError> {
         crate::landing::leftover::clean(self, landing, seen, keep)
     }
 
-    /// Says what there is to keep of a landing that can neither be finished nor taken back, and how far the tree is.
-    /// Nothing is changed.
+    /// Reports what there is to keep of a landing that can be neither finished nor rolled back, and how far the tree
+    /// is. Changes nothing.
     pub fn look_at_rest(&self, landing: &Landing) -> Result<AbandonedLanding, LandError> {
         crate::landing::aside::look_at_rest(self, landing)
     }
 
-    /// Removes what a landing has staged, whatever is in it.
+    /// Removes the staged files of a landing, whatever they are.
     pub fn discard(&self, id: &LandingId) -> Result<(), LandError> {
         match Area::find(self.tree, self.staging, id)? {
             Some(area) => area.remove(self.tree),
@@ -103,8 +104,8 @@ impl LandingSite<'_> {
         }
     }
 
-    /// Does something with what was kept, through a path that is good for as long as that takes. It is there until the
-    /// landing is cleaned.
+    /// Calls a function with a path to something that was kept. The path is valid only during the call; the content
+    /// exists until the landing is cleaned.
     pub fn with_kept<R>(
         &self,
         id: &LandingId,

@@ -1,4 +1,4 @@
-//! Staging: every new content is on the disk before anything is touched.
+//! Staging: every new content is on disk before anything is touched.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -15,16 +15,16 @@ use crate::landing::run::LandingRun;
 use crate::landing::steps::StepKind;
 use crate::{Entry, RelPath, TreeError};
 
-/// Up to how many files are brought to the disk one by one; it is also how many are open at once. Beyond that the whole
-/// file system is, which takes along what others have written, but only once.
+/// The maximum number of files to sync one by one, which is also how many are open at once. Beyond that, the whole file
+/// system is synced, which includes what others have written, but only once.
 const SYNC_ONE_BY_ONE: usize = 64;
-/// How many contents are read at a time, as far as they are small. To ask for one takes longer than to read it.
+/// How many small contents are read at a time. Requesting one takes longer than reading it.
 const READ_TOGETHER: usize = 64;
-/// Up to which size they are: all that are read at a time have room in 4 MiB.
+/// The maximum size of a small content: one batch fits in 4 MiB.
 const SMALL_BYTES: u64 = 64 * 1024;
 
 impl LandingRun<'_> {
-    /// Writes every new content, brings it to the disk, and says so there.
+    /// Writes every new content, syncs it to disk, and writes the marker.
     pub(super) fn stage(&self, items: &[Item], scope: &Scope) -> Result<(), LandError> {
         self.reached(StepKind::AreaMade, None);
         let mut files = Vec::new();
@@ -48,7 +48,7 @@ impl LandingRun<'_> {
                             },
                             error => staging(self.area.tree.path(), error),
                         })?;
-                // One more than are synced one by one tells that there are too many.
+                // One file over the limit shows that there are too many.
                 if files.len() <= SYNC_ONE_BY_ONE {
                     files.extend(file);
                 }
@@ -68,8 +68,8 @@ impl LandingRun<'_> {
         Ok(())
     }
 
-    /// Reads what is small of some contents, all in one go. If that fails, nothing was read: each is read alone then, and
-    /// the one that cannot be is named.
+    /// Reads the small contents of a batch all at once. If that fails, none are read: each is then read alone, which
+    /// names the one that fails.
     fn read_small(&self, some: &[(&Item, &Entry)]) -> HashMap<BlobId, Bytes> {
         let small = some.iter().filter_map(|(_, after)| match after {
             Entry::File { hash, size, .. } => (*size <= SMALL_BYTES).then_some(*hash),
@@ -82,7 +82,7 @@ impl LandingRun<'_> {
         }
     }
 
-    /// Writes one new content under a name of the staging directory: what is at hand of it, or else what its address says.
+    /// Writes one new content to a name in the staging directory, from memory if it is there, otherwise by its address.
     pub(super) fn stage_one(
         &self,
         name: &RelPath,

@@ -1,14 +1,14 @@
-//! The steps of a landing, for tests that stop it or come in between at one of them.
+//! The steps of a landing, for tests that interrupt it or interfere at one of them.
 
 use crate::RelPath;
 
-/// Told of every step. A test may kill the process here, or write a file.
+/// Notified of every step. A test may kill the process here, or write a file.
 pub trait Steps: Send + Sync {
     /// A step was reached.
     fn reached(&self, step: Step<'_>);
 }
 
-/// Nobody is told.
+/// Ignores all steps.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoSteps;
 
@@ -21,73 +21,73 @@ impl Steps for NoSteps {
 pub struct Step<'path> {
     /// What happens.
     pub kind: StepKind,
-    /// To which path, if it is about one.
+    /// The path it is about, if any.
     pub path: Option<&'path RelPath>,
 }
 
 /// What happens at a step.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum StepKind {
-    /// The staging directory is there, and empty.
+    /// The staging directory exists and is empty.
     AreaMade,
     /// The new content of a path is written.
     ContentStaged,
-    /// All contents are on the disk.
+    /// All contents are on disk.
     ContentsSynced,
-    /// The marker is on the disk: it is staged.
+    /// The marker is on disk: the landing is staged.
     Complete,
-    /// The log says that it has begun. From here on, files may change.
+    /// The log records that it has begun. From here on, files may change.
     Begun,
     /// A path is about to be taken out.
     TakingOut,
-    /// It is out, and was not looked at yet.
+    /// It is out, but not checked yet.
     TakenOut,
-    /// The stand-in of a directory is there, and the directory is about to go.
+    /// The stand-in of a directory exists, and the directory is about to be removed.
     StandInMade,
-    /// A path is about to be exchanged with its staged one.
+    /// A path is about to be exchanged with its staged file.
     Exchanging,
-    /// It is exchanged, and what came out was not looked at yet.
+    /// It is exchanged, but what came out isn't checked yet.
     Exchanged,
-    /// Where the file system cannot exchange: what was at a path is out, and nothing is there.
+    /// Where the file system can't exchange: what was at the path is out, and the path is empty.
     MovedAside,
-    /// The same, and the new file is in.
+    /// The same, after the new file was moved in.
     MovedIn,
-    /// A new path is about to be put in.
+    /// An addition is about to be put in.
     PuttingIn,
     /// It is in.
     PutIn,
-    /// Somebody else's content came out and is about to be put back.
+    /// Someone else's content came out and is about to be put back.
     PuttingBack,
-    /// It is back, as far as that is possible.
+    /// It is back, as far as possible.
     PutBack,
-    /// The content of a path that was merged again is written.
+    /// The content of a path that was merged again is staged.
     AgainStaged,
-    /// The note of it is on the disk.
+    /// Its note is on disk.
     AgainNoted,
-    /// All paths are as wanted.
+    /// All paths have the wanted state.
     AllCarriedOut,
-    /// That is on the disk.
+    /// That state is on disk.
     DirectoriesSynced,
-    /// The marker is on the disk that says that everything is taken back.
+    /// The marker that everything is being rolled back is on disk.
     BackMarked,
-    /// A path is about to be taken back.
+    /// A path is about to be rolled back.
     TakingBack,
-    /// It is taken back.
+    /// It is rolled back.
     TakenBack,
-    /// All are.
+    /// All paths are rolled back.
     AllTakenBack,
-    /// Recovery looks at a path.
+    /// Recovery checks a path.
     Recovering,
-    /// What became of it is about to be committed.
+    /// The outcome is about to be committed.
     Ending,
-    /// The log says what became of it.
+    /// The log has the outcome.
     Ended,
-    /// What came out of a path was looked at, and is about to be removed.
+    /// What came out of a path was checked and is about to be removed.
     Removing,
     /// It is removed.
     Removed,
-    /// The staging directory is about to go.
+    /// The staging directory is about to be removed.
     Cleaning,
-    /// It is gone.
+    /// It is removed.
     Cleaned,
 }

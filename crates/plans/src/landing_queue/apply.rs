@@ -1,4 +1,4 @@
-//! Applying and undoing plans: what they changed, or its inverse, merged into the workspace or into their parent.
+//! Applying and undoing plans: merging their changes, or the inverse, into the workspace or their parent.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ impl LandingQueue {
             }
             for (index, Snapshot { plan, .. }) in snapshots.iter().enumerate() {
                 state::may_land(plan.id, &plan.record, Attempt::Apply)?;
-                // Whoever has looked at a diff decided on that, and on nothing that came later.
+                // A caller that reviewed a diff approved that diff, and nothing that came later.
                 if order
                     .seen
                     .get(index)
@@ -68,7 +68,7 @@ impl LandingQueue {
             .map_or(PlanError::NotTogether, |plan| PlanError::moving(*plan)))
     }
 
-    /// Undoes an applied plan, or one changeset of it, by the inverse merge, which keeps the edits of others.
+    /// Undoes an applied plan, or one of its changesets, by an inverse merge that keeps other people's edits.
     pub(crate) async fn undo(&mut self, order: UndoRequest) -> Result<LandingOutcome, PlanError> {
         for _ in 0..TRIES {
             let snapshot = self.snapshot(order.plan).await?;
@@ -78,7 +78,8 @@ impl LandingQueue {
                 return Err(PlanError::Stale { plan, actual });
             }
             state::may_land(order.plan, &snapshot.plan.record, Attempt::Undo)?;
-            // Also for one changeset: what the files had that it deleted was seen when the plan was applied.
+            // Also for a single changeset: the metadata of the files it deleted was recorded when the plan
+            // was applied.
             let (all, attributes) = last_effects(&self.inner, &snapshot).await?;
             let done: Vec<Change> = match order.changeset {
                 None => all,
@@ -108,8 +109,8 @@ impl LandingQueue {
         Err(PlanError::moving(order.plan))
     }
 
-    /// A plan with everything recorded that is in its sandbox. A landing that was left halfway, because the log was away, is
-    /// brought to its end first: nobody else carries one out on this workspace.
+    /// A plan with everything in its sandbox recorded. First finishes a landing that was interrupted because the log
+    /// was unavailable: nothing else carries one out on this workspace.
     pub(super) async fn snapshot(&self, plan: PlanId) -> Result<Snapshot, PlanError> {
         let snapshot = self.snapshot_as_it_is(plan).await?;
         if snapshot.plan.record.landing.is_none() {
@@ -135,7 +136,7 @@ impl LandingQueue {
         snapshot.await
     }
 
-    /// What a plan wants to be changed. One that was taken back wants what that took, with all that it had.
+    /// The changes that a plan wants. An undone plan wants what the undo removed, with all its metadata.
     async fn wanted_by(&self, snapshot: &Snapshot) -> Result<(Vec<Change>, KnownAttributes), PlanError> {
         let plan = &snapshot.plan;
         match plan.record.state {
@@ -148,7 +149,7 @@ impl LandingQueue {
     }
 }
 
-/// What the last landing of a plan did, as changes, and what files that went had beside their content.
+/// The effects of a plan's last landing as changes, and the metadata of the files it removed.
 pub(super) async fn last_effects(
     inner: &PlansInner,
     snapshot: &Snapshot,

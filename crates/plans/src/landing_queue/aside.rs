@@ -1,5 +1,5 @@
-//! Setting aside a landing that can be neither finished nor rolled back: what it holds is kept, and nothing waits for it
-//! any longer.
+//! Setting aside a landing that can be neither finished nor rolled back: what it holds is kept, and nothing waits for
+//! it any longer.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -24,7 +24,7 @@ use crate::{
 };
 
 impl LandingQueue {
-    /// Brings a landing that was left halfway to its end, or sets it aside.
+    /// Finishes an interrupted landing, or sets it aside.
     pub(crate) async fn repair(&mut self, how: Repair) -> Result<Repaired, PlanError> {
         let workspace = workspaces::get(&self.inner, self.id).await?;
         let plain = |end, rescued| Repaired {
@@ -53,7 +53,7 @@ impl LandingQueue {
         }
     }
 
-    /// Frees a plan from a landing that was left halfway, so that it can be given up.
+    /// Frees a plan from an interrupted landing, so that it can be discarded.
     pub(crate) async fn release(&mut self, work: Unapplied) -> Result<(), PlanError> {
         let how = match work {
             Unapplied::Keep => Repair::Recover,
@@ -81,7 +81,7 @@ impl LandingQueue {
         })
     }
 
-    /// Keeps everything that a landing holds, writes down that it is given up, and removes what was staged.
+    /// Keeps everything that a landing holds, records that it is abandoned, and removes the staged files.
     async fn set_aside(&self, workspace: &Workspace, stuck: StuckLanding) -> Result<Repaired, PlanError> {
         let begun = self.begun_before(workspace, &stuck.landing).await;
         let kept = match &begun {
@@ -117,7 +117,7 @@ impl LandingQueue {
         })
     }
 
-    /// Keeps what is in the staging directory and nowhere else, piece by piece.
+    /// Keeps, piece by piece, what exists only in the staging directory.
     async fn keep_rest(&self, begun: &ActiveLanding) -> Result<(Vec<Rescued>, Vec<RelPath>), PlanError> {
         let landing = begun.landing.clone();
         let about = About {
@@ -133,7 +133,7 @@ impl LandingQueue {
         kept.await?
     }
 
-    /// Keeps the staging directory as it is, in one piece: the tree, the log or a note in it cannot be read.
+    /// Keeps the staging directory in one piece, because the tree, the log or one of its notes can't be read.
     async fn keep_staged_whole(
         &self,
         workspace: &Workspace,
@@ -172,7 +172,7 @@ impl LandingQueue {
         [self.inner.staging().join(id), workspace.record.root.join(inside)]
     }
 
-    /// Removes what was staged. A failure is only logged: everything in it that matters is kept.
+    /// Removes the staged files. A failure is only logged: everything that matters in them is kept.
     async fn remove_staged_by_name(&self, workspace: &Workspace, id: &str) {
         let places = self.staged_at(workspace, id);
         let removed = blocking(move || {
@@ -203,10 +203,10 @@ impl LandingQueue {
                 writes.push(landing.write(&[])?);
                 landing.record.by
             }
-            // There is nothing to write it to.
+            // There is nothing to record it in.
             Err(_) => Arc::from("unknown"),
         };
-        // Whoever says that it takes part is freed, also if the landing itself cannot be read any more.
+        // Frees every plan that says it takes part, even if the landing itself can no longer be read.
         let mut freed = Vec::new();
         for plan in named {
             let mut plan = match store::plan(&self.inner.log, plan).await {

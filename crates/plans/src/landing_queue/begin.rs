@@ -1,4 +1,4 @@
-//! The beginning of a landing: it is merged, stored, staged, begun and carried out.
+//! The start of a landing: it is merged, stored, staged, begun and carried out.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -32,31 +32,32 @@ pub(super) struct LandingRequest {
     pub(super) snapshots: Vec<Snapshot>,
     pub(super) lists: Vec<Vec<Change>>,
     pub(super) changeset: Option<ChangesetId>,
-    /// What files had beside their content that come back.
+    /// The metadata of files that come back.
     pub(super) attributes: KnownAttributes,
 }
 
-/// A landing that has begun: files may change from now on.
+/// A landing that has begun: from now on, files may change.
 #[derive(Debug)]
 pub(super) struct ActiveLanding {
     pub(super) landing: Landing,
-    /// What was staged; `None` if that was in an earlier daemon.
+    /// The staged files; `None` if an earlier daemon staged them.
     pub(super) staged: Option<Staged>,
     pub(super) stored: StoredLanding,
     pub(super) done: LandingEffects,
     pub(super) target: LandingTarget,
-    /// The command run in the sandbox of the parent, if it happens there.
+    /// The command run in the parent's sandbox, if the landing happens there.
     pub(super) run_id: Option<String>,
     /// Paths that both sides had changed.
     pub(super) combined: HashSet<RelPath>,
-    /// Where the workspace is, for people.
+    /// The path of the workspace, for people.
     pub(super) root: String,
-    /// The workers of everybody who takes part. Nothing is written to their sandboxes that could not be recorded.
+    /// Holds on the workers of all participants, so that nothing is written to their sandboxes that couldn't be
+    /// recorded.
     pub(super) holds: Vec<Hold>,
 }
 
 impl LandingQueue {
-    /// Lands, or tells why not. `None` means that something has moved and that it is to be decided again.
+    /// Lands, or reports why not. `None` means that something has changed and the decision has to be made again.
     pub(super) async fn land(&mut self, wanted: LandingRequest) -> Result<Option<LandingOutcome>, PlanError> {
         let workspace = self.workspace().await?;
         let workspace = self.settle(&workspace).await?;
@@ -110,7 +111,7 @@ impl LandingQueue {
         }
     }
 
-    /// Merges. `None` if a file was saved meanwhile.
+    /// Merges. `None` if a file was saved in the meantime.
     async fn merge(
         &self,
         target: &LandingTarget,
@@ -150,7 +151,7 @@ impl LandingQueue {
         }
     }
 
-    /// Writes the landing down, stages it, and begins it.
+    /// Records the landing, stages it, and begins it.
     async fn begin(
         &self,
         workspace: &Workspace,
@@ -228,7 +229,7 @@ impl LandingQueue {
         }
         match committed {
             Ok(()) => Ok(Some(begun)),
-            // It may have begun. Whoever comes next to this workspace brings it to its end.
+            // It may have begun. The next request for this workspace finishes it.
             Err(error) if error.may_be_done() => Err(error),
             Err(error) => {
                 self.discard(&begun).await?;
@@ -237,7 +238,7 @@ impl LandingQueue {
         }
     }
 
-    /// What files have beside their content that go, and what those are given that come.
+    /// The metadata of files that are removed, and the metadata that new files get.
     async fn attributes(
         &self,
         target: &LandingTarget,
@@ -273,7 +274,7 @@ impl LandingQueue {
             .filter(|(path, _)| comes.contains(path))
             .cloned()
             .collect();
-        // What is renamed takes along what it has.
+        // A renamed file keeps its metadata.
         for change in wanted.lists.iter().flatten() {
             let from = change.from.as_ref();
             if let Some((_, attributes)) = had.iter().find(|(path, _)| Some(path) == from)
@@ -285,15 +286,16 @@ impl LandingQueue {
         Ok((had, given))
     }
 
-    /// Puts what the tree holds now into the log, so that it can be brought back. Says whether it is still that.
+    /// Stores what the tree holds now in the log, so that it can be restored. Returns whether the tree is still
+    /// in that state.
     async fn keep_old(
         &self,
         target: &LandingTarget,
         landing: &Landing,
         lists: &[Vec<Change>],
     ) -> Result<bool, PlanError> {
-        // What a plan has found and what it has made is in the log: its records refer to it. Where nobody else has
-        // changed the tree, that is everything, and the log need not be asked for each.
+        // Everything that a plan has found or made is in the log: its records refer to it. If no one else has
+        // changed the tree, that is everything, and there is no need to query the log for each content.
         let recorded: HashSet<BlobId> = lists.iter().flatten().flat_map(Change::contents).collect();
         let old = landing.effects.iter().filter_map(|effect| {
             let content = effect.before.as_ref().and_then(Entry::content)?;
@@ -311,7 +313,7 @@ impl LandingQueue {
             .map(|(path, _)| (None, target.source(path.clone())))
             .collect();
         let put = match log_contents::put_all(&self.inner.log, sources).await {
-            // A file that is no longer there has moved since the merge.
+            // A file that no longer exists has changed since the merge.
             Err(PlanError::FileRefused { .. }) => return Ok(false),
             put => put?,
         };
@@ -417,13 +419,13 @@ impl LandingQueue {
         }
     }
 
-    /// Takes away what was staged and written down of a landing that was not begun.
+    /// Removes what was staged and recorded of a landing that wasn't begun.
     pub(super) async fn discard(&self, begun: &ActiveLanding) -> Result<(), PlanError> {
         self.remove_staged(begun).await?;
         stored::forget(&self.inner.log, &begun.stored).await
     }
 
-    /// Takes away what was staged, whatever it is.
+    /// Removes the staged files, whatever they are.
     pub(super) async fn remove_staged(&self, begun: &ActiveLanding) -> Result<(), PlanError> {
         let id = begun.landing.id.clone();
         let discarded = self
@@ -432,7 +434,7 @@ impl LandingQueue {
         discarded.map_err(land_error)
     }
 
-    /// Runs `work` where it may block, on the tree of a target. Nothing is merged again there.
+    /// Runs blocking `work` on the tree of a target. Nothing is merged again there.
     pub(super) async fn at_site<R: Send + 'static>(
         &self,
         target: &LandingTarget,
@@ -455,7 +457,7 @@ impl LandingQueue {
     }
 }
 
-/// What a child's merge is, in one line.
+/// A one-line description of a child's merge.
 fn merge_reason(wanted: &LandingRequest) -> String {
     let titles: Vec<&str> = wanted
         .snapshots
@@ -468,7 +470,7 @@ fn merge_reason(wanted: &LandingRequest) -> String {
     }
 }
 
-/// Why a landing was not carried out, for whoever asked for it.
+/// Why a landing wasn't carried out, for the caller.
 pub(super) fn land_error(error: LandError) -> PlanError {
     match error {
         LandError::Cancelled => PlanError::Closing,
@@ -493,7 +495,7 @@ pub(super) fn land_error(error: LandError) -> PlanError {
     }
 }
 
-/// Why something could not be done to a path of the workspace.
+/// Why an operation on a path of the workspace failed.
 pub(super) fn tree_error(error: TreeError) -> PlanError {
     match error {
         TreeError::Io { what, path, source } => of_system(what, path, source),
@@ -533,7 +535,7 @@ fn of_system(what: &str, path: String, source: std::io::Error) -> PlanError {
     }
 }
 
-/// Refuses, before anything is changed, what could not be committed afterwards.
+/// Refuses, before anything changes, what couldn't be committed to git afterwards.
 async fn must_have_git(workspace: &Workspace, target: &LandingTarget) -> Result<(), PlanError> {
     match target {
         LandingTarget::Parent(..) => Err(PlanError::NoGitCommit {

@@ -22,14 +22,14 @@ use crate::{
     Refused, RelPath, Rescued, Workspace, git_commit, state, store,
 };
 
-/// The plans of a landing that has ended, and what it had to keep.
+/// The plans of a finished landing, and what it had to keep.
 struct EndReport {
     plans: Vec<Plan>,
     rescued: Vec<Rescued>,
 }
 
 impl LandingQueue {
-    /// Ends a landing whose outcome is known, and answers.
+    /// Ends a landing with a known outcome, and returns the answer.
     pub(super) async fn end(
         &self,
         workspace: &Workspace,
@@ -67,7 +67,7 @@ impl LandingQueue {
         }
     }
 
-    /// Ends a landing that an earlier daemon has left, and says what became of it.
+    /// Ends a landing that an earlier daemon left, and describes its outcome.
     pub(super) async fn end_recovered(
         &self,
         begun: ActiveLanding,
@@ -108,7 +108,7 @@ impl LandingQueue {
         let landing = begun.landing.id.to_string();
         let step = |number, plan: &Plan, now| {
             let landed = match (&record.changeset, &plan.record.landed) {
-                // What the whole apply did is what an undo of the plan takes back.
+                // An undo of the plan reverts the effects of the whole apply.
                 (Some(_), Some(landed)) => landed.clone(),
                 _ => Landed {
                     landing: landing.clone(),
@@ -142,7 +142,7 @@ impl LandingQueue {
         self.end_as(begun, LandingState::TakenBack, kept, step).await
     }
 
-    /// Keeps what has no place in the tree, commits the end, and cleans up.
+    /// Keeps what can't be put in the tree, commits the end, and cleans up.
     async fn end_as(
         &self,
         mut begun: ActiveLanding,
@@ -163,7 +163,7 @@ impl LandingQueue {
         Ok(EndReport { plans, rescued })
     }
 
-    /// Writes down what was carried out in another way than was planned.
+    /// Records effects that were carried out differently than planned.
     async fn correct(&self, begun: &mut ActiveLanding, effects: &[Effect]) -> Result<(), PlanError> {
         let planned = begun.done.effects.iter().map(|effect| (&effect.path, effect));
         let planned: HashMap<&RelPath, &Effect> = planned.collect();
@@ -195,14 +195,14 @@ impl LandingQueue {
         Ok(())
     }
 
-    /// Puts contents into the log that were merged while the landing was carried out, or saved by others before.
+    /// Stores contents in the log that were merged during the landing, or saved by others before.
     async fn keep_contents_of(&self, begun: &ActiveLanding, effects: &[Effect]) -> Result<(), PlanError> {
         let files: Vec<RelPath> = effects
             .iter()
             .filter(|effect| effect.after.as_ref().and_then(Entry::content).is_some())
             .map(|effect| effect.path.clone())
             .collect();
-        // No more are open at a time than are put together.
+        // Opens only as many files at a time as are stored together.
         for some in files.chunks(log_contents::PUT_TOGETHER) {
             let (target, paths) = (begun.target.clone(), some.to_vec());
             let opened = blocking(move || {
@@ -231,7 +231,7 @@ impl LandingQueue {
         let now = self.inner.time.now();
         let mut landing = begun.stored.clone();
         landing.record.state = end;
-        // While the landing is on, nobody else writes these: each says so itself.
+        // During the landing, nothing else writes these: each of them records that it takes part.
         let workspace = crate::workspaces::get(&self.inner, self.id).await?;
         let mut writes = vec![landing.write(&[])?, workspace.with_landing(None).write(&[])?];
         let mut plans = Vec::new();
@@ -258,15 +258,15 @@ impl LandingQueue {
         Ok(plans)
     }
 
-    /// After the commit: the plans' workers look again, the parent records what came, and what was staged goes. What had to be
-    /// kept of that.
+    /// After the commit: the plans' workers read the log again, the parent records its changes, and the staged files
+    /// are removed. Returns what had to be kept of those.
     pub(super) async fn finish(
         &self,
         begun: &ActiveLanding,
         kept: Vec<Leftover>,
     ) -> Result<Vec<Rescued>, PlanError> {
         for plan in &begun.stored.record.plans {
-            // Whether it still stands in anybody's way may have changed.
+            // Whether it still overlaps with other plans may have changed.
             let republish = self
                 .inner
                 .at_plan(*plan, |worker| Box::pin(worker.republish(Tell::Both)));
@@ -284,7 +284,7 @@ impl LandingQueue {
         self.clean(begun, kept).await
     }
 
-    /// Makes a git commit of what was applied. If that is not possible although it was before, the apply stands, and the
+    /// Makes a git commit of what was applied. If that fails although it was possible before, the apply stands and the
     /// answer says why there is no commit.
     async fn commit_to_git(
         &self,
@@ -314,7 +314,7 @@ impl LandingQueue {
                 );
                 id = Some(commit.id);
             }
-            // What was applied is in HEAD already.
+            // What was applied is already in HEAD.
             Err(error @ git_commit::GitCommitError::Nothing) => {
                 answer.notes.push(format!("no git commit was made: {error}"));
             }
@@ -327,7 +327,7 @@ impl LandingQueue {
         Ok(())
     }
 
-    /// Makes the git commits of applied plans that an earlier daemon did not come to make. What became of each, in a sentence.
+    /// Makes the git commits of applied plans that an earlier daemon didn't get to. Returns a sentence about each.
     pub(crate) async fn commit_left(&mut self, plans: Vec<Plan>) -> Result<Vec<String>, PlanError> {
         let workspace = self.workspace().await?;
         let mut notes = Vec::new();
@@ -360,7 +360,7 @@ impl LandingQueue {
         Ok(notes)
     }
 
-    /// Writes down which commit was made of a plan, or that none will be.
+    /// Records which commit was made of a plan, or that there won't be one.
     async fn keep_commit(&self, plan: protocol::PlanId, commit: Option<String>) -> Result<Plan, PlanError> {
         let keep = self.inner.change_plan(plan, move |_, record, now| {
             let mut next = record.clone();
@@ -375,7 +375,7 @@ impl LandingQueue {
     }
 }
 
-/// What was in the way of a landing that was taken back.
+/// The conflicts of a landing that was rolled back.
 fn conflicts(why: &WhyRolledBack) -> Vec<Conflict> {
     match why {
         WhyRolledBack::Conflicts(conflicts) => conflicts.clone(),

@@ -39,16 +39,16 @@ pub(crate) use old::{OldLandings, forget_landings};
 pub(crate) use recover::{left_staged, never_begun};
 pub(crate) use stored::LandingEvent;
 
-/// How often a landing is decided again because a plan or a file has moved meanwhile.
+/// How often a landing is decided again because a plan or a file has changed in the meantime.
 const TRIES: usize = 6;
 
-/// How long a scan of a workspace is kept, from when it was made and from its last use. Until then a change that the kernel
-/// does not tell of may be overlooked, and the manifest of the workspace is in memory.
+/// How long a scan of a workspace is cached, from when it was made and from its last use. Until then, a change that the
+/// kernel doesn't report may be missed, and the workspace's manifest stays in memory.
 pub(crate) const SCAN_KEPT_FOR: Duration = Duration::from_secs(10 * 60);
-/// After a scan of so many files, memory is given back to the system.
+/// After a scan of this many files, memory is returned to the system.
 const LARGE_TREE: usize = 10_000;
 
-/// What is said of a workspace whose file system cannot exchange files.
+/// The notice for a workspace on a file system that can't exchange files.
 const THREE_STEPS: &str = "its file system cannot exchange two files in one step: while a plan is applied or undone, a file \
      that is replaced is missing for an instant, and after a crash in that instant until the daemon starts again";
 
@@ -79,7 +79,7 @@ impl LandingQueue {
         }
     }
 
-    /// The workspace as it is now. Nothing is being carried out on it meanwhile.
+    /// Takes a base of the current workspace. Nothing is being carried out on it in the meantime.
     pub(crate) async fn take_base(&mut self) -> Result<Taken, PlanError> {
         let workspace = self.workspace().await?;
         self.settle(&workspace).await?;
@@ -103,8 +103,8 @@ impl LandingQueue {
         Ok(taken)
     }
 
-    /// Tries once per start of the daemon whether files can be staged for the workspace and exchanged there. That they cannot
-    /// is no reason not to open a plan, but one to say so.
+    /// Checks once per daemon start whether files can be staged for the workspace and exchanged there. If not, plans
+    /// can still be opened, but the user gets a notice.
     async fn probe(&self, workspace: &Workspace) -> Result<(), PlanError> {
         if self.inner.notices.of(self.id).is_some() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Landings that are over and no longer needed: their plans are gone, or have been applied or undone again.
+//! Landings that are over and no longer needed: their plans were forgotten, or have been applied or undone again.
 
 use std::collections::{BTreeSet, HashSet};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::landings::{LandingRecord, LandingState};
 use crate::streams::remove_unchanged;
 use crate::{Entry, PlanError, store};
 
-/// How long a landing stays that no plan names, so that what happened can be found out.
+/// How long a landing is kept that no plan refers to, so that you can find out what happened.
 const KEPT_FOR: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// How many heads are read at a time.
 const PAGE: u32 = 256;
@@ -25,7 +25,7 @@ pub(crate) enum OldLandings<'a> {
     All,
 }
 
-/// Forgets landings that are over and that no plan names. The contents that they named.
+/// Forgets landings that are over and that no plan refers to. Returns the contents that they referred to.
 pub(crate) async fn forget_landings(
     inner: &PlansInner,
     which: OldLandings<'_>,
@@ -45,7 +45,7 @@ pub(crate) async fn forget_landings(
         });
         while let Some(page) = pages.next().await? {
             for stored in &page {
-                // One that cannot be read is quarantined, and stays.
+                // An unreadable landing is quarantined, and stays.
                 if let Ok(landing) = StoredLanding::of_head(&inner.log, stored) {
                     contents.extend(forget_if_old(inner, &landing, which).await?);
                 }
@@ -76,7 +76,7 @@ async fn forget_if_old(
     Ok(contents)
 }
 
-/// Whether an undo, or the end of an apply, would look for it.
+/// Whether an undo, or the end of an apply, would need it.
 async fn is_needed(inner: &PlansInner, record: &LandingRecord, id: &str) -> Result<bool, PlanError> {
     for plan in record.plans.iter().copied().chain(record.parent) {
         let found = match store::plan(&inner.log, plan).await {

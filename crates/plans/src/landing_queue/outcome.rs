@@ -14,7 +14,7 @@ use crate::{
 };
 
 impl LandingQueue {
-    /// Tells what is in the way, and keeps that with the plans.
+    /// Reports the conflicts, and records them in the plans.
     pub(super) async fn refuse(
         &self,
         wanted: &LandingRequest,
@@ -68,7 +68,7 @@ pub(super) fn would(wanted: &LandingRequest, merged: MergedAll) -> LandingOutcom
     }
 }
 
-/// The paths of effects, without directories, which are no work of anybody.
+/// The paths of effects, without directories, which don't count as work.
 pub(super) fn outcome_paths(effects: &[Effect], combined: &HashSet<RelPath>) -> Vec<OutcomePath> {
     let is_directory = |entry: &Option<Entry>| entry.as_ref().is_none_or(Entry::is_directory);
     let files = effects

@@ -18,8 +18,8 @@ use crate::landings::LandingState;
 use crate::{PlanError, Rescued, StuckLanding, Workspace, workspaces};
 
 impl LandingQueue {
-    /// Brings a landing to its end that was left on the workspace, if there is one, and gives the workspace as it is
-    /// then.
+    /// Finishes a landing that was left on the workspace, if there is one, and returns the workspace in its new
+    /// state.
     pub(super) async fn settle(&self, workspace: &Workspace) -> Result<Workspace, PlanError> {
         if let Some(id) = &workspace.record.landing {
             let ended = self.recover_landing(workspace, id).await?;
@@ -30,7 +30,7 @@ impl LandingQueue {
         Ok(workspace.clone())
     }
 
-    /// The same at the start of a life. What became of it, in one line, if there was something.
+    /// Like `settle`, at daemon start. Returns the outcome in one line, if there was a landing.
     pub(crate) async fn recover(&mut self) -> Result<Option<String>, PlanError> {
         let workspace = workspaces::get(&self.inner, self.id).await?;
         let Some(id) = workspace.record.landing.clone() else {
@@ -43,27 +43,27 @@ impl LandingQueue {
         )))
     }
 
-    /// Takes away what an earlier daemon has staged and left, of a landing that is over or was never begun. What others had
-    /// saved into it is kept and said.
+    /// Removes staged files that an earlier daemon left, of a landing that is over or was never begun. What others had
+    /// saved into them is kept and reported.
     pub(crate) async fn sweep(&mut self, id: &str) -> Result<Vec<String>, PlanError> {
         let workspace = self.workspace().await?;
         let begun = self.begun_before(&workspace, id).await?;
         let mut notes = Vec::new();
         match begun.stored.record.state {
-            // It could not be brought to its end, which was said.
+            // It couldn't be finished, which was reported.
             LandingState::Begun => {}
             LandingState::Written => self.discard(&begun).await?,
             LandingState::Done | LandingState::TakenBack => {
                 let rescued = self.finish(&begun, Vec::new()).await?;
                 notes.extend(rescued.iter().map(rescued_note));
             }
-            // What it held was kept before that was written down.
+            // What it held was kept before that was recorded.
             LandingState::SetAside => self.remove_staged(&begun).await?,
         }
         Ok(notes)
     }
 
-    /// Finishes a landing or takes it back. If neither is possible, that is remembered and said.
+    /// Finishes a landing or rolls it back. If neither is possible, that is remembered and reported.
     pub(super) async fn recover_landing(
         &self,
         workspace: &Workspace,
@@ -90,7 +90,7 @@ impl LandingQueue {
         self.end_recovered(begun, outcome).await
     }
 
-    /// Remembers that a landing cannot be brought to an end, and says so. What will pass by itself is not remembered.
+    /// Remembers that a landing can't be finished, and reports it. Temporary failures aren't remembered.
     pub(super) async fn stuck(&self, workspace: &Workspace, id: &str, error: PlanError) -> PlanError {
         if matches!(
             error,
@@ -120,7 +120,7 @@ impl LandingQueue {
         }
     }
 
-    /// A landing of an earlier daemon, as the log has it.
+    /// A landing of an earlier daemon, from the log.
     pub(super) async fn begun_before(
         &self,
         workspace: &Workspace,
@@ -186,7 +186,7 @@ impl Recovered {
 pub(crate) async fn left_staged(inner: &Arc<PlansInner>) -> Result<Vec<(WorkspaceId, String)>, PlanError> {
     let mut places = vec![inner.staging()];
     for workspace in workspaces::list(inner).await? {
-        // To read a directory of a file system that does not answer would take forever.
+        // Reading a directory on a file system that doesn't respond would take forever.
         if workspace.presence != WorkspaceState::Unreachable {
             places.push(workspace.record.root.join(landing::INSIDE));
         }
@@ -203,7 +203,7 @@ pub(crate) async fn left_staged(inner: &Arc<PlansInner>) -> Result<Vec<(Workspac
         let Ok(id) = name.parse::<LandingId>() else {
             continue;
         };
-        // What the log does not know belongs to another home, or to somebody else.
+        // A landing that isn't in the log belongs to another home, or to another program.
         match StoredLanding::read(&inner.log, id.to_string()).await {
             Ok(Some(landing)) if landing.record.home == inner.home_id => {
                 left.push((landing.record.workspace, name));
@@ -215,7 +215,7 @@ pub(crate) async fn left_staged(inner: &Arc<PlansInner>) -> Result<Vec<(Workspac
     Ok(left)
 }
 
-/// Landings that were written down and never begun, with the versions of their streams.
+/// Landings that were recorded but never begun, with the versions of their streams.
 pub(crate) async fn never_begun(inner: &Arc<PlansInner>) -> Result<Vec<(StreamId, Version)>, PlanError> {
     let mut left = StoredLanding::all(&inner.log, Some(LandingState::Written.name())).await?;
     left.retain(|landing| landing.record.home == inner.home_id);

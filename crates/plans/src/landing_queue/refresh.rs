@@ -1,4 +1,5 @@
-//! Moving an open plan to the workspace's present state: a new sandbox on a new base, with the plan's changes merged in.
+//! Moving an open plan to the workspace's current state: a new sandbox on a new base, with the plan's changes merged
+//! in.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -66,7 +67,7 @@ impl LandingQueue {
         Err(PlanError::moving(plan))
     }
 
-    /// What the plan changes on top of a new base.
+    /// The plan's changes, merged onto a new base.
     async fn onto(&self, base: &Base, snapshot: &Snapshot) -> Result<Merged, PlanError> {
         let (manifest, changes) = (Arc::clone(&base.manifest), Arc::clone(&snapshot.changes));
         let contents = self.inner.contents.clone();
@@ -83,7 +84,7 @@ impl LandingQueue {
         merged.await?.map_err(PlanError::io("merging"))
     }
 
-    /// The merge reads contents from the log, and the new base may have some that are not there yet.
+    /// Stores contents of the new base in the log. The merge reads contents from there, and some may be missing.
     async fn keep_base_contents(&self, base: &Base, changes: &[Change]) -> Result<(), PlanError> {
         let paths = changes
             .iter()
@@ -102,7 +103,7 @@ impl LandingQueue {
         Ok(())
     }
 
-    /// Makes the new sandbox and moves the plan to it. `None` if the plan has moved meanwhile.
+    /// Makes the new sandbox and moves the plan to it. `None` if the plan has changed in the meantime.
     async fn move_to(
         &self,
         by: &Actor,
@@ -130,7 +131,7 @@ impl LandingQueue {
         let strategy = self.inner.strategies.get(next.record.facts.strategy);
         let spec = sandbox_spec(&self.inner, &next, taken.base.clone());
         let number = next.record.sandbox;
-        // The plan has no sandbox of this number. One may be left of an attempt whose outcome was unknown.
+        // The plan has no sandbox with this number. An attempt with an unknown outcome may have left one.
         strategy.remove(&spec).await?;
         strategy.create(&spec).await?;
         let filled = self.fill(&*strategy, &spec, &merged.effects).await;
@@ -154,7 +155,7 @@ impl LandingQueue {
                 return Ok(None);
             }
             Err(error) => {
-                // Once the plan has moved, or may have, the sandbox is its own, whatever failed.
+                // Once the plan has moved, or may have, it owns the sandbox, whatever failed.
                 let actual = store::plan(&self.inner.log, old.id).await;
                 if !error.may_be_done() && actual.is_ok_and(|actual| actual.record.sandbox < number) {
                     strategy.remove(&spec).await?;
@@ -171,7 +172,7 @@ impl LandingQueue {
         }))
     }
 
-    /// Writes the plan's changes into a new sandbox. Nobody else has it yet.
+    /// Writes the plan's changes into a new sandbox, which nothing else uses yet.
     async fn fill(
         &self,
         strategy: &dyn crate::sandbox::Strategy,
@@ -185,7 +186,7 @@ impl LandingQueue {
     }
 }
 
-/// What goes goes first, the innermost before what it is in; then what comes, the outermost first.
+/// Removals first, innermost first; then additions, outermost first.
 fn write_all(
     sandbox: &dyn Sandbox,
     effects: &[Effect],

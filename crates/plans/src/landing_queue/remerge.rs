@@ -1,4 +1,4 @@
-//! Merging again when somebody saved a file while it was being replaced.
+//! Merging again when someone saved a file while it was being replaced.
 
 use std::collections::HashMap;
 use std::io;
@@ -15,7 +15,7 @@ use crate::{
     merge_changes,
 };
 
-/// Merges what a landing brings with what somebody has saved meanwhile.
+/// Merges the changes of a landing with what someone has saved in the meantime.
 pub(super) struct LandingRemerge<'a> {
     effects: HashMap<&'a RelPath, &'a Effect>,
     contents: &'a LogContents,
@@ -72,7 +72,7 @@ impl Remerge for LandingRemerge<'_> {
         }
         let after = match merged.effects.into_iter().find(|effect| effect.path == *path) {
             Some(effect) => effect.after,
-            // Whoever saved has done the same.
+            // The save made the same change.
             None => found.map(|found| found.entry.clone()),
         };
         let made = after.as_ref().and_then(Entry::content).and_then(|id| {
@@ -82,7 +82,7 @@ impl Remerge for LandingRemerge<'_> {
             }
             merged.made.get(&id).cloned()
         });
-        // What was saved and what was made of it may be gone from the tree when the log is to refer to it.
+        // The saved and the merged content may no longer be in the tree when the log refers to them.
         let saved = found.and_then(|found| found.content.as_ref());
         for content in saved.into_iter().chain(&made) {
             self.contents.keep(content).map_err(|_| conflict())?;
@@ -102,7 +102,7 @@ impl Ours for One<'_> {
         if path == self.path {
             return Ok(self.found.map(|found| found.entry.clone()));
         }
-        // The directories that it is in are there: something was saved in them, or the landing has made them.
+        // Its parent directories exist: something was saved in them, or the landing has made them.
         Ok(self.path.is_below(path).then_some(Entry::Directory))
     }
 

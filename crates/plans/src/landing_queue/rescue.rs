@@ -1,4 +1,4 @@
-//! Content of others that has no place in the workspace is kept where they can find it, and reported.
+//! Keeping other people's content that can't stay in the workspace where they can find it, and reporting it.
 
 use super::LandingQueue;
 use super::begin::{ActiveLanding, land_error};
@@ -12,7 +12,7 @@ use crate::{Attempt, FileKind, PlanError, RescueReason, Rescued, RescuedKind, Re
 const NAMED: usize = 5;
 
 impl LandingQueue {
-    /// Copies what is kept to the shelf. What is there already, because an earlier attempt was cut off, is not copied again.
+    /// Copies what is kept to the shelf. What an interrupted attempt has already copied isn't copied again.
     pub(super) async fn save_kept(
         &self,
         begun: &ActiveLanding,
@@ -30,7 +30,8 @@ impl LandingQueue {
         saved.await?
     }
 
-    /// Removes what was staged. What somebody has written into it meanwhile is kept, and noted in the history of the plans.
+    /// Removes the staged files. What someone has written into them in the meantime is kept, and noted in the history
+    /// of the plans.
     pub(super) async fn clean(
         &self,
         begun: &ActiveLanding,
@@ -69,7 +70,7 @@ impl LandingQueue {
     }
 }
 
-/// What is the same of everything that is kept of one landing.
+/// What everything kept of one landing has in common.
 #[derive(Clone, Debug)]
 pub(super) struct About {
     pub(super) workspace: protocol::WorkspaceId,

@@ -13,7 +13,7 @@ use crate::{
 };
 
 impl LandingQueue {
-    /// Puts a piece of rescued content to its path, or to another one of its workspace.
+    /// Restores a piece of rescued content to its path, or to another one in its workspace.
     pub(crate) async fn restore(
         &mut self,
         rescued: Rescued,
@@ -92,7 +92,7 @@ fn give(tree: &Tree, passing: &RelPath, path: &RelPath, occupied: Occupied) -> R
     }
 }
 
-/// Keeps what was at the path. If that is not possible, it goes back there.
+/// Keeps what was at the path. If that isn't possible, puts it back there.
 fn keep_replaced(
     tree: &Tree,
     passing: &RelPath,

@@ -9,31 +9,31 @@ use crate::landings::LandingRecord;
 use crate::streams::{self, remove_unchanged};
 use crate::{Effect, Entry, FileAttributes, PlanError, RelPath};
 
-/// How many effects go into one event. Each refers to up to two contents, and a commit has room for 1,024 things.
+/// How many effects go into one event. Each refers to up to two contents, and a commit can hold 1,024 items.
 const TOGETHER: usize = 256;
 const EFFECTS_EVENT: &str = "effects";
-/// The kind of the events that list what files have beside their content.
+/// The kind of the events that list file metadata.
 const ATTRIBUTES_EVENT: &str = "attributes";
-/// How much of that goes into one event.
+/// The maximum size of the metadata in one event.
 const ATTRIBUTES_BYTES: usize = 128 * 1024;
 /// How many events are read at a time.
 const PAGE: u32 = 64;
 
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(super) struct LandingEffects {
-    /// To the tree, in the order of paths.
+    /// On the tree, in path order.
     pub(super) effects: Vec<Effect>,
-    /// The same, plan by plan: what each does on top of the ones before it.
+    /// The same effects by plan: what each plan does on top of the ones before it.
     pub(super) each: Vec<Vec<Effect>>,
-    /// What files that go have beside their content, for an undo that brings them back.
+    /// The metadata of files that are removed, for an undo that restores them.
     pub(super) had: KnownAttributes,
-    /// What files that come are given beside their content.
+    /// The metadata that new files get.
     pub(super) given: KnownAttributes,
 }
 
 pub(super) type KnownAttributes = Vec<(RelPath, FileAttributes)>;
 
-/// The body of an event that lists what files have beside their content.
+/// The body of an event that lists file metadata.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct ListedAttributes {
     of: AttributesOf,
@@ -50,11 +50,11 @@ enum AttributesOf {
 /// The body of an event that lists effects.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Listed {
-    /// Of which plan they are; of all together if there is none.
+    /// The plan they belong to; all plans together if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     plan: Option<u32>,
     effects: Vec<Effect>,
-    /// Whether they are as they were carried out, in place of those of the same path that were listed before.
+    /// Whether they list what was actually carried out, replacing those listed for the same paths before.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     instead: bool,
 }
@@ -87,8 +87,9 @@ impl EntityEvent for LandingEvent {
 
 pub(super) type StoredLanding = Entity<LandingRecord>;
 
-/// Writes a landing down. The contents that it names must be in the log. It is on the disk when this is done, and only
-/// then: the commits before the last one do not wait for it, since no commit of a stream is there without those before it.
+/// Records a landing. The contents that it refers to must be in the log. It is on disk when this returns, and only
+/// then: the commits before the last one don't wait for the disk, since a stream never has a commit without those
+/// before it.
 pub(super) async fn write(
     log: &Log,
     id: String,
@@ -96,7 +97,7 @@ pub(super) async fn write(
     done: &LandingEffects,
 ) -> Result<StoredLanding, PlanError> {
     let mut events = listed(None, &done.effects);
-    // One plan alone does what all together do.
+    // A single plan does the same as all of them together.
     if done.each.len() > 1 {
         for (plan, effects) in (0..).zip(&done.each) {
             events.extend(listed(Some(plan), effects));
@@ -136,7 +137,7 @@ fn listed(plan: Option<u32>, effects: &[Effect]) -> Vec<LandingEvent> {
     effects.chunks(TOGETHER).map(event).collect()
 }
 
-/// Events that list attributes, each of a size that a commit has room for.
+/// Events that list metadata, each small enough for a commit.
 fn listed_attributes(of: AttributesOf, known: &KnownAttributes) -> Vec<LandingEvent> {
     let mut parts: Vec<KnownAttributes> = Vec::new();
     let mut room = 0;
@@ -155,7 +156,7 @@ fn listed_attributes(of: AttributesOf, known: &KnownAttributes) -> Vec<LandingEv
     parts.into_iter().map(event).collect()
 }
 
-/// Writes down that some effects were carried out in another way than was planned: somebody had saved meanwhile.
+/// Records that some effects were carried out differently than planned because someone had saved in the meantime.
 pub(super) async fn correct(
     log: &Log,
     landing: &mut StoredLanding,
@@ -200,7 +201,7 @@ pub(super) async fn effects(log: &Log, landing: &StoredLanding) -> Result<Landin
             }
         }
         let listed = |event: &&eventlog::Event| {
-            // One that was damaged is no list of effects, and the landing is not carried out without it.
+            // A damaged event isn't a list of effects, and the landing isn't carried out without it.
             [EFFECTS_EVENT, eventlog::DAMAGED_EVENT].contains(&&*event.kind)
         };
         for event in page.events.iter().filter(listed) {

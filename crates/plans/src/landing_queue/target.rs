@@ -23,7 +23,7 @@ pub(super) enum LandingTarget {
 }
 
 impl LandingTarget {
-    /// Does something with the tree. It blocks.
+    /// Calls `work` with the tree. It blocks.
     pub(super) fn with_tree<R>(&self, work: impl FnOnce(&Tree) -> R) -> Result<R, PlanError> {
         match self {
             Self::Parent(_, sandbox) => Ok(work(sandbox.tree())),
@@ -52,13 +52,14 @@ impl LandingTarget {
     }
 }
 
-/// A tree, as a merge sees it: what is at its paths, and the contents of what was looked at, which the log need not have.
+/// A tree as a merge sees it: what is at its paths, and the contents of the files it has read, which may not be in the
+/// log.
 pub(super) struct TreeOurs<'a> {
     pub(super) tree: &'a Tree,
     pub(super) contents: &'a dyn Contents,
-    /// Guards where the contents are that were seen.
+    /// Guards the paths of the contents that were seen.
     pub(super) seen: Mutex<HashMap<BlobId, RelPath>>,
-    /// Everything that is in the workspace, if it was asked for: where a file may have been moved to.
+    /// Finds where in the workspace a file may have been moved; looks only if asked.
     pub(super) moved: &'a (dyn Fn(BlobId) -> Option<RelPath> + Sync),
     pub(super) attributes: Attributes<'a>,
 }
@@ -80,7 +81,7 @@ impl Ours for TreeOurs<'_> {
             Err(error) => return Err(error.into()),
         };
         let mut paths = names.iter().map(|(name, _)| directory.join(name));
-        // A name that cannot be carried is somebody's all the same.
+        // A name that can't be carried still belongs to someone.
         Ok(paths.any(|path| path.map_or(true, |path| !beside(&path))))
     }
 
@@ -109,7 +110,7 @@ impl Contents for TreeOurs<'_> {
         if BlobId::of(&content) == id {
             Ok(content.into())
         } else {
-            // Somebody has saved it since: the merge is to be done again.
+            // Someone has saved it since, so the merge must be repeated.
             Err(io::ErrorKind::Interrupted.into())
         }
     }
@@ -119,7 +120,7 @@ impl Contents for TreeOurs<'_> {
     }
 }
 
-/// Where the files of a workspace are by now. It looks only when it is asked, which is when a file is missing that a plan
+/// Finds the current paths of a workspace's files. It scans only if asked, which is when a file is missing that a plan
 /// has renamed.
 pub(super) struct ContentFinder {
     pub(super) bases: Bases,

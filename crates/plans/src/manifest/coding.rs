@@ -1,17 +1,17 @@
-//! A manifest as bytes. The bytes are the same for the same tree, whoever writes them; the name of a manifest is their hash.
+//! A manifest as bytes. The same tree always has the same bytes; the name of a manifest is their hash.
 //!
-//! Each entry is a letter for what it is, its path, and what belongs to it. A length stands before whatever has no fixed
-//! one. All numbers are little-endian.
+//! Each entry is a letter for its type, its path, and the data of that type. Variable-length data is preceded by its
+//! length. All numbers are little-endian.
 
 use eventlog::BlobId;
 
 use super::{Manifest, ManifestId};
 use crate::{Entry, LinkTarget, MODE_MASK, RelPath};
 
-/// Stands at the beginning; another way to write them gets another one.
+/// Comes first; another encoding gets another one.
 const MAGIC: &[u8; 8] = b"tlkmani1";
 
-/// Bytes that are no manifest, or not the one they should be.
+/// Bytes that aren't a manifest, or not the expected one.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("this is no manifest: {why}")]
 pub struct BadManifest {
@@ -19,7 +19,7 @@ pub struct BadManifest {
 }
 
 impl Manifest {
-    /// The manifest as bytes.
+    /// Encodes the manifest.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(MAGIC.len() + self.entries.len() * 96);
@@ -47,7 +47,7 @@ impl Manifest {
         bytes
     }
 
-    /// Reads what [`encode`](Self::encode) wrote.
+    /// Decodes what [`encode`](Self::encode) wrote.
     pub fn decode(bytes: &[u8]) -> Result<Self, BadManifest> {
         let mut rest = bytes.strip_prefix(MAGIC).ok_or(BadManifest {
             why: "it does not begin like one",
@@ -82,10 +82,10 @@ impl Manifest {
         })
     }
 
-    /// The same, if it is the manifest with this name.
+    /// Decodes the manifest with this name.
     ///
     /// # Errors
-    /// As for [`decode`](Self::decode), or it is another one.
+    /// As for [`decode`](Self::decode), or the name doesn't match.
     pub(crate) fn decode_named(bytes: &[u8], id: ManifestId) -> Result<Self, BadManifest> {
         if blake3::hash(bytes).as_bytes() != &id.0 {
             return Err(BadManifest {
@@ -109,7 +109,7 @@ fn file(rest: &mut &[u8]) -> Result<Entry, BadManifest> {
 }
 
 fn put(bytes: &mut Vec<u8>, text: &[u8]) {
-    // Paths and targets have at most 4095 bytes, so nothing is cut off here.
+    // Paths and targets have at most 4095 bytes, so nothing is truncated here.
     let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
     bytes.extend_from_slice(&length.to_le_bytes());
     bytes.extend_from_slice(text);

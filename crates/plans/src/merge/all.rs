@@ -1,4 +1,4 @@
-//! The merge of several lists of changes, each on top of what the ones before it came to.
+//! The merge of several lists of changes, each on top of the result of the ones before it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -10,30 +10,30 @@ use super::changes::merge_changes;
 use super::types::{Conflict, Effect, MergeDriver, Ours};
 use crate::{Change, ContentSink, Contents, Entry, RelPath};
 
-/// What a merge of several lists came to. With conflicts, nothing of it is to be done.
+/// The result of merging several lists. If there are conflicts, none of it may be carried out.
 #[derive(Clone, Debug, Default)]
 pub struct MergedAll {
-    /// What is to be done altogether, in the order of paths.
+    /// All effects together, in path order.
     pub effects: Vec<Effect>,
-    /// What each list adds to what the ones before it came to.
+    /// What each list adds to the result of the ones before it.
     pub each: Vec<Vec<Effect>>,
     /// Contents that neither side had.
     pub made: HashMap<BlobId, Bytes>,
-    /// Paths that were merged from changes of more than one side, in their order.
+    /// Paths that were merged from changes of more than one side, in path order.
     pub combined: Vec<RelPath>,
     pub conflicts: Vec<ListConflict>,
 }
 
-/// A path of one of several lists that cannot be merged.
+/// A path in one of several lists that can't be merged.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ListConflict {
     pub list: usize,
-    /// What is in the way: something of the tree, or of a list before it.
+    /// The conflict, with the tree or with an earlier list.
     pub conflict: Conflict,
 }
 
-/// Merges lists of changes into a tree, one after the other. A list that has conflicts is left out of what the later ones
-/// are merged with, so that these are still told what is in their own way.
+/// Merges lists of changes into a tree, one after the other. A list that has conflicts is left out when merging the
+/// later ones, so that they still report their own conflicts.
 pub fn merge_all(lists: &[&[Change]], ours: &dyn Ours, contents: &dyn Contents) -> io::Result<MergedAll> {
     let mut all = MergedAll::default();
     let mut tree = Layered {

@@ -1,4 +1,4 @@
-//! The merge of a list of changes into a tree: first every path for itself, then what paths mean for each other.
+//! The merge of a list of changes into a tree: first each path on its own, then how paths affect each other.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io;
@@ -12,11 +12,11 @@ use super::fold::fold;
 use super::types::{Conflict, ConflictKind, Effect, Merged, Ours};
 use crate::{Change, Contents, Entry, RelPath};
 
-/// Merges what a plan changed into a tree that may have changed as well. The order of the changes does not matter,
-/// unless several are of one path; those are taken in their order.
+/// Merges the changes of a plan into a tree that may have changed as well. The order of the changes doesn't
+/// matter, except for several changes to one path, which are applied in their order.
 ///
-/// The effects are complete: a directory that is missing on the way to a file is among them. A directory that the plan
-/// deleted stays if anything is left in it.
+/// The effects are complete: they include missing parent directories. A directory that the plan deleted stays if
+/// anything is left in it.
 pub fn merge_changes(changes: &[Change], ours: &dyn Ours, mut contents: &dyn Contents) -> io::Result<Merged> {
     let mut merge = Merge::new(ours, &mut contents);
     for change in fold(changes) {
@@ -82,7 +82,7 @@ impl<'a> Merge<'a> {
                 self.conflict(change, change.before.clone(), None, kind, Some(other), Vec::new());
                 Ok(())
             }
-            // The workspace has given it the same name.
+            // The workspace has renamed it to the same path.
             (None, Some(new)) if is_same_content(&new, change.before.as_ref()) => {
                 let outcome = self.merge_at(
                     &change.path,
@@ -96,13 +96,13 @@ impl<'a> Merge<'a> {
             (old, new) => {
                 let outcome = self.merge_at(&change.path, None, new.as_ref(), change.after.as_ref())?;
                 self.settle(change, None, new, outcome);
-                // The new path is as wanted, or it is a conflict. Either way the old one is to go.
+                // The new path is as wanted, or it is a conflict. Either way, the old one has to be removed.
                 self.add_deletion(change, from, old)
             }
         }
     }
 
-    /// The plan gave a file another name, and the workspace has it at the old one.
+    /// The plan renamed a file that the workspace still has at the old path.
     fn add_move(&mut self, change: &Change, from: &RelPath, old: Entry) -> io::Result<()> {
         let outcome = self.merge_at(
             &change.path,
@@ -161,7 +161,7 @@ impl<'a> Merge<'a> {
         }
     }
 
-    /// Where the workspace has moved something, as far as it can tell. An empty file is everywhere.
+    /// Where the workspace has moved something, as far as it can tell. An empty file would match everywhere.
     fn moved(&self, entry: Option<&Entry>) -> Option<RelPath> {
         match entry? {
             Entry::File { hash, size: 1.., .. } => self.ours.find(*hash),
@@ -201,12 +201,12 @@ impl<'a> Merge<'a> {
         });
     }
 
-    /// Whether something cannot be merged, as far as every path for itself goes.
+    /// Whether there are conflicts so far, looking at each path on its own.
     pub(crate) fn has_conflicts(&self) -> bool {
         !self.merged.conflicts.is_empty()
     }
 
-    /// Looks at what the paths mean for each other, and says what it all came to.
+    /// Resolves how the paths affect each other, and returns the result.
     pub(crate) fn finish(mut self) -> io::Result<Merged> {
         self.make_directories()?;
         self.empty_directories()?;
@@ -218,7 +218,7 @@ impl<'a> Merge<'a> {
         Ok(self.merged)
     }
 
-    /// Everything that will be there needs directories to be in.
+    /// Adds the parent directories of everything that will exist.
     fn make_directories(&mut self) -> io::Result<()> {
         let in_conflict: HashSet<RelPath> = self
             .merged
@@ -238,7 +238,7 @@ impl<'a> Merge<'a> {
                     continue;
                 }
                 let found = match self.effects.get(&directory) {
-                    // It is to be deleted, and will not be: something is in it.
+                    // It was to be deleted, but won't be: something is in it.
                     Some(Effect {
                         after: None,
                         before: Some(Entry::Directory),
@@ -271,7 +271,7 @@ impl<'a> Merge<'a> {
         Ok(())
     }
 
-    /// A directory can only go if nothing stays in it.
+    /// A directory can only be removed if nothing stays in it.
     fn empty_directories(&mut self) -> io::Result<()> {
         let leaves = |effect: &&Effect| {
             effect.before.as_ref().is_some_and(Entry::is_directory)
@@ -280,7 +280,7 @@ impl<'a> Merge<'a> {
         let leaving: Vec<Effect> = self.effects.values().filter(leaves).cloned().collect();
         let present = self.effects.values().filter(|effect| effect.after.is_some());
         let inhabited: HashSet<RelPath> = present.flat_map(|effect| effect.path.ancestors()).collect();
-        // The innermost first: one that stays keeps those around it.
+        // Innermost first: a directory that stays keeps its parents.
         for effect in leaving.into_iter().rev() {
             let goes = |path: &RelPath| {
                 self.effects

@@ -1,4 +1,4 @@
-//! The three-way merge of one path: what both began with, what each has made of it. Nothing here looks at other paths.
+//! The three-way merge of one path: the base, and what each side has made of it. Nothing here considers other paths.
 
 use std::io;
 
@@ -10,7 +10,7 @@ use super::text::{TextMerge, merge_text, merge_union};
 use super::types::{ConflictKind, MergeDriver};
 use crate::{Contents, Entry, TEXT_LIMIT_BYTES};
 
-/// A NUL in that many bytes at the beginning makes a file binary, as for git.
+/// A NUL in this many bytes at the start makes a file binary, as in git.
 const BINARY_LOOK_BYTES: usize = 8000;
 
 /// Whether a content is text, for merges and for diffs.
@@ -24,7 +24,7 @@ pub fn is_text(content: &[u8]) -> bool {
 pub(super) enum EntryMerge {
     Keep,
     Take,
-    /// Both changed it, and this is both; with its content if neither side had that.
+    /// Both changed it, and this combines both; with its content if neither side had it.
     Combine(Entry, Option<Bytes>),
     Conflict(ConflictKind, Vec<PlanConflictHunk>),
 }
@@ -49,8 +49,8 @@ pub(super) fn merge_entry(
         return Ok(EntryMerge::Take);
     }
     Ok(match (base, ours, theirs) {
-        // A directory is only a place for files. Who deletes one, or makes a file of it, says nothing about what else
-        // has become of that path.
+        // A directory is only a container. Deleting one, or replacing it with a file, says nothing about what
+        // else happened at that path.
         (Some(Directory), _, None) => EntryMerge::Keep,
         (Some(Directory), None, Some(_)) => EntryMerge::Take,
         (_, None, Some(Directory)) => EntryMerge::Take,
@@ -73,7 +73,8 @@ fn merge_file(base: &Entry, ours: &Entry, theirs: &Entry, texts: &mut Texts<'_>)
     let (Some(base), Some(ours), Some(theirs)) = (base, ours, theirs) else {
         return Ok(EntryMerge::conflict(ConflictKind::Type));
     };
-    // Bit by bit, so that two sides can never disagree: a bit that both changed, both changed to the same.
+    // Bit by bit, so that the sides can never disagree: if both changed a bit, both changed it to the same
+    // value.
     let mode = ours.mode ^ ((base.mode ^ theirs.mode) & !(base.mode ^ ours.mode));
     let kept = |file: FileEntry| EntryMerge::Combine(file.entry(mode), None);
     if ours.hash == theirs.hash || base.hash == theirs.hash {
@@ -95,8 +96,8 @@ fn combined(merged: Vec<u8>, mode: u32) -> EntryMerge {
     EntryMerge::Combine(Entry::File { hash, size, mode }, Some(merged.into()))
 }
 
-/// Two files that both sides made at one path: a conflict, with where they differ if they are text, unless all lines of both
-/// are wanted.
+/// Two files that the two sides created at one path: a conflict, with the differing regions if they are text, unless
+/// the union driver takes all lines of both.
 fn both_added(ours: &Entry, theirs: &Entry, texts: &mut Texts<'_>) -> io::Result<EntryMerge> {
     let added = |hunks| EntryMerge::Conflict(ConflictKind::BothAdded, hunks);
     let (Some(ours), Some(theirs)) = (FileEntry::of(ours), FileEntry::of(theirs)) else {
@@ -113,7 +114,7 @@ fn both_added(ours: &Entry, theirs: &Entry, texts: &mut Texts<'_>) -> io::Result
 /// How the files at one path are merged.
 pub(super) struct Texts<'a> {
     pub(super) files: &'a mut dyn MergeFiles,
-    /// It is asked only if both sides have changed the file.
+    /// Called only if both sides have changed the file.
     pub(super) driver: &'a dyn Fn() -> MergeDriver,
 }
 
@@ -131,9 +132,9 @@ impl Texts<'_> {
     }
 }
 
-/// How the contents of files are merged. It is a trait because the overlap detector only wants to know whether they can be.
+/// How file contents are merged. It is a trait because the overlap detector only needs to know whether they can be.
 pub(crate) trait MergeFiles {
-    /// Merges two files; without a base, they began with nothing. With the union driver, all lines of both sides are
+    /// Merges two files; without a base, both started empty. With the union driver, all lines of both sides are
     /// taken where they changed the same ones.
     fn merge(
         &mut self,
@@ -146,7 +147,7 @@ pub(crate) trait MergeFiles {
 
 #[derive(Debug)]
 pub(crate) enum FileMerge {
-    /// One of them is not text, or too large to be looked into.
+    /// One of them isn't text, or is too large to compare.
     NotText,
     Text(TextMerge),
 }

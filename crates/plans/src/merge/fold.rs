@@ -1,12 +1,12 @@
-//! What a sequence of changes comes to, and how it is taken back.
+//! The net result of a sequence of changes, and its inverse.
 
 use std::collections::{BTreeMap, HashSet};
 
 use crate::{Change, Entry, RelPath};
 
-/// What a sequence of changes comes to so far. The changes of a plan are added to it one by one, as they are recorded.
+/// The net result of a sequence of changes so far. A plan's changes are added one by one as they are recorded.
 ///
-/// It is exact: carrying out [`changes`](Self::changes) gives the tree that carrying out the sequence gives.
+/// It is exact: carrying out [`changes`](Self::changes) gives the same tree as carrying out the sequence.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Net {
     paths: BTreeMap<RelPath, Touched>,
@@ -17,8 +17,8 @@ pub struct Net {
 struct Touched {
     first: Option<Entry>,
     now: Option<Entry>,
-    /// Where what is there now was before the first change: here, elsewhere if it was renamed, nowhere if it was made
-    /// since.
+    /// Where the current entry was before the first change: here, elsewhere if it was renamed, `None` if it was
+    /// created since.
     origin: Option<RelPath>,
 }
 
@@ -37,13 +37,13 @@ impl Net {
         if change.from.is_some() {
             new.origin = origin;
         } else if change.before.is_none() || change.after.is_none() {
-            // What is made now has no history, and neither has what is gone.
+            // A new entry has no history, and neither has a deleted one.
             new.origin = None;
         }
         new.now.clone_from(&change.after);
     }
 
-    /// What it comes to, in the order of paths, with at most one change for each.
+    /// The net changes, in path order, with at most one per path.
     #[must_use]
     pub fn changes(&self) -> Vec<Change> {
         let renames: BTreeMap<&RelPath, &RelPath> = self
@@ -69,7 +69,7 @@ impl Net {
         .collect()
     }
 
-    /// What is at the paths that are not as they were; `None` for what is gone.
+    /// The entries at the paths that differ; `None` for deleted ones.
     #[must_use]
     pub fn since(&self) -> BTreeMap<RelPath, Option<Entry>> {
         let changed = self
@@ -81,7 +81,7 @@ impl Net {
             .collect()
     }
 
-    /// What is at a path, if the sequence touched it.
+    /// The entry at a path, if the sequence touched it.
     #[must_use]
     pub fn at(&self, path: &RelPath) -> Option<Option<&Entry>> {
         Some(self.paths.get(path)?.now.as_ref())
@@ -100,7 +100,7 @@ impl Net {
         })
     }
 
-    /// A change can be told as a rename if the new path was free and the old one is now.
+    /// A change can be described as a rename if the new path was free before and the old one is now.
     fn renamed_from<'a>(&'a self, path: &RelPath, touched: &'a Touched) -> Option<&'a RelPath> {
         let origin = touched.origin.as_ref().filter(|origin| *origin != path)?;
         let left = self.paths.get(origin)?;
@@ -124,12 +124,12 @@ impl<'a> FromIterator<&'a Change> for Net {
     }
 }
 
-/// What a sequence of changes comes to, in the order of paths, with at most one change for each.
+/// The net result of a sequence of changes, in path order, with at most one change per path.
 pub fn fold<'a>(changes: impl IntoIterator<Item = &'a Change>) -> Vec<Change> {
     Net::from_iter(changes).changes()
 }
 
-/// The changes that take others back, the last of those first. [`fold`] brings them into the order of paths.
+/// The changes that revert others, in reverse order. [`fold`] brings them into path order.
 #[must_use]
 pub fn invert(changes: &[Change]) -> Vec<Change> {
     let inverse = changes.iter().rev().map(|change| Change {

@@ -1,13 +1,13 @@
-//! Three-way merge: what a plan changed, on top of what the workspace is by now.
+//! Three-way merge of a plan's changes into the current workspace.
 //!
-//! All of it is pure. The tree is looked at through [`Ours`], contents through [`Contents`](crate::Contents), and what is
-//! to be done comes back as a list of [`Effect`]s. Nobody is asked and nothing is written.
+//! Everything here is pure. The tree is read through [`Ours`], contents through [`Contents`](crate::Contents), and the
+//! result is a list of [`Effect`]s. Nothing is written.
 //!
-//! **Differences from git.** Texts merge as with `git merge-file`, place by place. Around them:
-//! - A rename is what the plan says is one; names are not guessed. What the workspace renamed is a deletion and a new file
-//!   to it, and the plan's change to the old one is a conflict that names the new path.
-//! - Two files made at one path, or brought there by a rename, conflict unless they are the same.
-//! - Permissions merge bit by bit, and never conflict. git knows only the bit for executing.
+//! **Differences from git.** Texts merge as with `git merge-file`, region by region. Apart from that:
+//! - Only the plan's own renames count as renames; they are never guessed. A rename in the workspace counts as a
+//!   deletion and a new file, and the plan's change to the old file is a conflict that names the new path.
+//! - Two files created at one path, or renamed to it, conflict unless they are the same.
+//! - Permissions merge bit by bit, and never conflict. git only tracks the executable bit.
 //! - Directories are entries. An empty one is carried, and one that the plan deleted stays if something is left in it.
 
 mod all;

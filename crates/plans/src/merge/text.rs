@@ -1,12 +1,12 @@
-//! Three-way merge of texts, line by line, with the outcome of `git merge-file`.
+//! Three-way merge of texts, line by line, with the same result as `git merge-file`.
 //!
-//! Both sides are compared with what they began with. Changes of the two sides that overlap or touch are one region. If
-//! both made the same of it, that is taken; otherwise it is a conflict. Everything else is taken from the side that
-//! changed it. Ends of lines count: a line that ends in CRLF is another one than the same line that ends in LF, and a last
-//! line without an end is another one than the same line with one.
+//! Both sides are compared with the base. Changes of the two sides that overlap or touch form one region. If both sides
+//! made the same change to it, that is taken; otherwise it is a conflict. Everything else is taken from the side that
+//! changed it. Line endings count: a line that ends in CRLF differs from the same line that ends in LF, and a last line
+//! without a newline differs from the same line with one.
 //!
-//! The comparison is the one of Myers, with ambiguous changes moved as far down as they go. Those are the defaults of
-//! `git merge-file`. `git merge` compares with the histogram algorithm, which finds other regions in some texts.
+//! The diff algorithm is Myers, with ambiguous changes moved down as far as possible. Those are the defaults of `git
+//! merge-file`. `git merge` uses the histogram algorithm, which finds different regions in some texts.
 
 use std::ops::Range;
 
@@ -14,20 +14,21 @@ use gix_imara_diff::{Algorithm, Diff, Hunk, InternedInput, Token, sources::byte_
 
 use protocol::PlanConflictHunk;
 
-/// The most regions that a conflict lists. A report is for people; a file with more of them is looked at whole.
+/// The maximum number of regions that a conflict lists. A report is for people, who review a file with more of
+/// them as a whole.
 const HUNK_LIMIT: usize = 64;
-/// The most bytes of one side of one region that a conflict quotes, for the same reason.
+/// The maximum number of bytes that a conflict quotes of one side of a region, for the same reason.
 const QUOTE_LIMIT_BYTES: usize = 16 * 1024;
 const CUT_MARK: &str = "\n[...]\n";
 
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum TextMerge {
     Clean(Vec<u8>),
-    /// Where both sides changed the same lines: the first regions, with long quotations cut.
+    /// Where both sides changed the same lines: the first regions, with long quotes cut.
     Conflicted(Vec<PlanConflictHunk>),
 }
 
-/// Merges two texts that began as one.
+/// Merges two texts with a common base.
 #[must_use]
 pub fn merge_text(base: &[u8], ours: &[u8], theirs: &[u8]) -> TextMerge {
     let texts = Texts::new(base, ours, theirs);
@@ -44,7 +45,7 @@ pub fn merge_text(base: &[u8], ours: &[u8], theirs: &[u8]) -> TextMerge {
     TextMerge::Clean(merged)
 }
 
-/// Merges two texts that began as one, and takes all lines of both where they changed the same ones, ours first.
+/// Merges two texts with a common base, and takes all lines of both where they changed the same ones, ours first.
 pub(super) fn merge_union(base: &[u8], ours: &[u8], theirs: &[u8]) -> Vec<u8> {
     let texts = Texts::new(base, ours, theirs);
     let mut merged = Vec::with_capacity(ours.len() + theirs.len());
@@ -52,7 +53,7 @@ pub(super) fn merge_union(base: &[u8], ours: &[u8], theirs: &[u8]) -> Vec<u8> {
     merged
 }
 
-/// How two texts differ, line by line: ranges of lines, in order, with at least one line that is the same between two.
+/// How two texts differ: ranges of lines, in order, with at least one common line between two.
 pub(crate) fn line_changes(before: &[u8], after: &[u8]) -> Vec<Hunk> {
     compare(&InternedInput::new(byte_lines(before), byte_lines(after)))
 }
@@ -70,7 +71,7 @@ enum ChangedBy {
     Both,
 }
 
-/// A region that at least one side changed, in lines of each of the three texts, from 0.
+/// A region that at least one side changed, as line ranges of the three texts, from 0.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct ChangedRegion {
     changed_by: ChangedBy,
@@ -96,7 +97,7 @@ pub(crate) fn regions(ours: &[Hunk], theirs: &[Hunk]) -> Vec<ChangedRegion> {
     {
         let (ours_start, theirs_start) = (ours.map(start), theirs.map(start));
         let (mut end, mut by_ours, mut by_theirs) = (start, false, false);
-        // What is taken may reach further, and so touch more of either side.
+        // The added change may reach further, and so touch more of either side.
         loop {
             if let Some(taken) = ours.take_up_to(end) {
                 (by_ours, end) = (true, end.max(taken));
@@ -120,7 +121,7 @@ pub(crate) fn regions(ours: &[Hunk], theirs: &[Hunk]) -> Vec<ChangedRegion> {
     regions
 }
 
-/// The changes of one side that are not used up yet, and how far its lines have moved by those that are.
+/// The remaining changes of one side, and how far the consumed ones have shifted its lines.
 struct Side<'a> {
     rest: std::slice::Iter<'a, Hunk>,
     before_lines: usize,
@@ -140,7 +141,7 @@ impl<'a> Side<'a> {
         Some(self.rest.as_slice().first()?.before.start as usize)
     }
 
-    /// Uses up the next change if it begins at that line at the latest, and says where it ends.
+    /// Consumes the next change if it begins no later than that line, and returns where it ends.
     fn take_up_to(&mut self, end: usize) -> Option<usize> {
         let hunk = self.rest.as_slice().first()?;
         if hunk.before.start as usize > end {
@@ -151,13 +152,13 @@ impl<'a> Side<'a> {
         Some(self.before_lines)
     }
 
-    /// The line of this side that is a line of the base. It comes after what is used up and before the rest.
+    /// The line of this side for a line of the base, which is after the consumed changes and before the rest.
     fn map(&self, line: usize) -> usize {
         line - self.before_lines + self.after_lines
     }
 }
 
-/// Three texts as numbers that stand for lines.
+/// Three texts with lines as numbers.
 struct Texts<'a> {
     input: InternedInput<&'a [u8]>,
     base: Vec<Token>,
@@ -191,7 +192,8 @@ impl<'a> Texts<'a> {
         region.is_by_both() && self.ours[region.ours.clone()] != self.theirs[region.theirs.clone()]
     }
 
-    /// Writes what the regions come to, and what is between them. Where both changed the same lines, that is ours and then theirs.
+    /// Writes the merged regions, and what is between them. Where both changed the same lines, writes ours and then
+    /// theirs.
     fn merge(&self, regions: &[ChangedRegion], merged: &mut Vec<u8>) {
         let mut done = 0;
         for region in regions {
@@ -202,7 +204,7 @@ impl<'a> Texts<'a> {
             );
             if self.is_conflict(region) {
                 self.write(ours, merged);
-                // A last line without an end would run into the next one.
+                // A last line without a newline would run into the next one.
                 if !theirs.is_empty() && merged.last().is_some_and(|last| *last != b'\n') {
                     merged.push(b'\n');
                 }

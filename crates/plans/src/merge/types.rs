@@ -1,4 +1,4 @@
-//! What a merge needs to know, and what it comes to.
+//! The inputs and results of a merge.
 
 use std::collections::HashMap;
 use std::io;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Change, Entry, RelPath};
 
-/// One path of a tree goes from one state to another.
+/// Changes one path of a tree from one state to another.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct Effect {
     pub path: RelPath,
@@ -21,7 +21,7 @@ pub struct Effect {
 }
 
 impl From<&Effect> for Change {
-    /// What was done to a path, as a change that [`invert`](crate::invert) can take back.
+    /// The effect as a change that [`invert`](crate::invert) can revert.
     fn from(effect: &Effect) -> Self {
         Self {
             path: effect.path.clone(),
@@ -32,50 +32,50 @@ impl From<&Effect> for Change {
     }
 }
 
-/// The tree that changes are merged into. It is looked at, never written. It may block.
+/// The tree that changes are merged into. It is read, never written. Methods may block.
 pub trait Ours {
-    /// What is at a path. Below something that is not a directory there is nothing.
+    /// What is at a path. There is nothing below something that isn't a directory.
     fn at(&self, path: &RelPath) -> io::Result<Option<Entry>>;
 
-    /// Whether a directory has anything in it beside these paths. It is asked of the innermost directories first, so it is
-    /// enough to look at what is right in it.
+    /// Whether a directory contains anything besides these paths. It is called for the innermost directories first, so
+    /// it only has to check direct children.
     fn has_others(&self, directory: &RelPath, beside: &dyn Fn(&RelPath) -> bool) -> io::Result<bool>;
 
-    /// Where else a content is, if the tree can tell: a file that was moved away.
+    /// Another path with this content, if the tree can tell: a file that was moved.
     fn find(&self, content: BlobId) -> Option<RelPath>;
 
-    /// How a file is merged that both sides have changed.
+    /// How to merge a file that both sides have changed.
     fn merge_driver(&self, _path: &RelPath) -> MergeDriver {
         MergeDriver::Text
     }
 }
 
-/// How a file is merged that both sides have changed. git calls it a driver.
+/// How to merge a file that both sides have changed; git's merge driver.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum MergeDriver {
-    /// Line by line; the same lines changed by both are a conflict.
+    /// Line by line; if both changed the same lines, it is a conflict.
     #[default]
     Text,
-    /// Line by line; of the same lines changed by both, all are taken, the workspace's first.
+    /// Line by line; if both changed the same lines, all of them are taken, the workspace's first.
     Union,
-    /// Not at all: it is one side's or the other's.
+    /// Not at all: the result is one side's file or the other's.
     Binary,
 }
 
-/// What a merge came to. With conflicts, nothing of it is to be done.
+/// The result of a merge. If there are conflicts, none of it may be carried out.
 #[derive(Clone, Debug, Default)]
 pub struct Merged {
-    /// What is to be done, in the order of paths. What is already as wanted has none.
+    /// The effects, in path order. Paths that are already as wanted have none.
     pub effects: Vec<Effect>,
     /// Contents that neither side had.
     pub made: HashMap<BlobId, Bytes>,
-    /// Paths where both sides had changed and that were merged cleanly.
+    /// Paths that both sides had changed and that merged cleanly.
     pub combined: Vec<RelPath>,
-    /// Paths that cannot be merged.
+    /// Paths that can't be merged.
     pub conflicts: Vec<Conflict>,
 }
 
-/// A path where both sides changed and neither can be dropped.
+/// A path that both sides changed, where neither change can be dropped.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct Conflict {
     pub path: RelPath,
@@ -88,7 +88,7 @@ pub struct Conflict {
     pub theirs: Option<Entry>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub other: Option<RelPath>,
-    /// The places in the text, if it is one.
+    /// The conflicting regions, if it is text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hunks: Vec<PlanConflictHunk>,
 }
@@ -98,17 +98,17 @@ pub struct Conflict {
 pub enum ConflictKind {
     /// Both changed the same lines.
     Content,
-    /// Both changed a file that is not text, or is too large to look into.
+    /// Both changed a file that is binary, or too large to compare.
     Binary,
-    /// Both made a file there, with different contents.
+    /// Both created a file there, with different contents.
     BothAdded,
-    /// The plan changed what the workspace no longer has.
+    /// The plan changed something that the workspace no longer has.
     DeletedByWorkspace,
     DeletedByPlan,
     BothRenamed,
     DirectoryAndFile,
-    /// Both changed the permissions, a symlink, or the type of it.
+    /// Both changed the permissions, the symlink, or the file type.
     Type,
-    /// Somebody wrote the file while it was being applied, again and again.
+    /// Someone kept writing to the file while it was being applied.
     Moving,
 }

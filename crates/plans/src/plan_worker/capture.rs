@@ -1,4 +1,4 @@
-//! Captures: changes that commands made in a sandbox are found by looking at it, and recorded.
+//! Captures: finding the changes that commands made in a sandbox by scanning it, and recording them.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -11,13 +11,14 @@ use crate::inner::blocking;
 use crate::log_contents::{self, Source};
 use crate::{Attribution, Base, Change, Entry, LeftOut, PlanError, ReadBounds, Recorded, RelPath, Sandbox};
 
-/// How often the sandbox is looked at again because a file went away between two looks.
+/// How often the sandbox is scanned again because a file disappeared during a scan.
 const LOOKS: usize = 5;
-/// How many things that are left out are named.
+/// How many left-out entries are listed.
 const LEFT_OUT_LIMIT: usize = 100;
 
 impl PlanWorker {
-    /// Looks at the sandbox, and records what is different from what is known as one changeset, which is closed then.
+    /// Scans the sandbox and records everything that differs from what is known as one changeset, which is then
+    /// closed.
     pub(super) async fn capture(
         &mut self,
         by: &Attribution,
@@ -29,15 +30,15 @@ impl PlanWorker {
             };
             let recorded = self.record_all(by.clone(), changes).await;
             match recorded {
-                // A plan with the same content was forgotten at this moment, and the content with it. It is put again.
+                // A plan with the same content was just forgotten, and the content with it. Store it again.
                 Err(PlanError::Commit(CommitError::BlobMissing(_))) if tries.next().is_some() => {}
                 recorded => return recorded.map(Some),
             }
         }
     }
 
-    /// What is different from what is known, with the contents in the log. If somebody writes at the same moment, it is
-    /// looked at again.
+    /// What differs from what is known, with the contents stored in the log. If someone writes at the same moment, the
+    /// sandbox is scanned again.
     async fn look_at_sandbox(&mut self) -> Result<Option<Vec<Change>>, PlanError> {
         let bounds = ReadBounds {
             scope: self.inner.captures.begin(self.id),
@@ -89,7 +90,7 @@ impl PlanWorker {
         }
     }
 
-    /// Writes down what is in the sandbox and is not carried, if that is not what was known.
+    /// Records what is in the sandbox but isn't carried, if that has changed.
     async fn say_uncarried(
         &mut self,
         mut left_out: Vec<LeftOut>,
@@ -109,8 +110,8 @@ impl PlanWorker {
         Ok(())
     }
 
-    /// Puts the contents of changes into the log, before and after. A file that has changed again since it was looked at
-    /// is recorded as what was put.
+    /// Stores the contents of changes in the log, before and after. A file that has changed again since the scan is
+    /// recorded with the content that was stored.
     pub(super) async fn keep_contents(&mut self, mut changes: Vec<Change>) -> Result<Vec<Change>, PlanError> {
         let Some(open) = &self.open else {
             return Err(PlanError::SandboxGone(self.id));
@@ -128,7 +129,7 @@ impl PlanWorker {
                 (*hash, *size) = (id, put_size);
             }
         }
-        // What changed back in between is no change.
+        // What changed back in between isn't a change.
         changes.retain(|change| change.before != change.after || change.from.is_some());
         Ok(changes)
     }
@@ -140,7 +141,7 @@ enum Side {
     After,
 }
 
-/// A content to be kept, with its address if that is known.
+/// A content to store, with its address if that is known.
 type Content = (Option<BlobId>, Source);
 
 #[derive(Clone, Copy, Debug)]
@@ -149,8 +150,8 @@ struct ContentSlot {
     side: Side,
 }
 
-/// The contents of changes. What is `before` comes from the base, if the log does not have it from an earlier change; what is
-/// `after` from the sandbox.
+/// The contents of changes. `before` comes from the base, unless the log has it from an earlier change; `after` comes
+/// from the sandbox.
 fn sources(changes: &[Change], sandbox: &Arc<dyn Sandbox>, base: &Base) -> Vec<(ContentSlot, Content)> {
     let mut sources = Vec::new();
     for (index, change) in changes.iter().enumerate() {

@@ -9,11 +9,11 @@ use protocol::PlanId;
 #[derive(Debug)]
 pub(crate) struct CaptureTokens {
     all: CancellationToken,
-    /// Guards one token for each plan that is being captured or given up; only looked up and replaced under it.
+    /// Guards one token for each plan that is being captured or discarded; only looked up and replaced under it.
     plans: Mutex<HashMap<PlanId, CancellationToken>>,
 }
 
-/// As long as this is there, no capture of the plan goes on or begins.
+/// While this is held, no capture of the plan continues or begins.
 #[derive(Debug)]
 #[must_use]
 pub struct CaptureHold {
@@ -25,7 +25,7 @@ impl CaptureTokens {
     pub(crate) fn below(token: &CancellationToken) -> Self {
         Self {
             all: token.child(),
-            plans: Mutex::default(), // Guarded as said above.
+            plans: Mutex::default(), // Guarded as described above.
         }
     }
 
@@ -55,7 +55,7 @@ impl CaptureTokens {
         }
     }
 
-    /// Calls all of them off, for good.
+    /// Cancels all of them, for good.
     pub(crate) fn cancel_all(&self, cause: Cause) {
         self.all.cancel(cause);
     }

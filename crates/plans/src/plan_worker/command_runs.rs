@@ -1,8 +1,8 @@
-//! Which commands run in sandboxes, as this daemon knows it.
+//! Which commands this daemon is running in sandboxes.
 //!
-//! The log says that a command runs from before it starts until its changes are recorded, or can't be. It keeps saying so if
-//! the daemon is killed in between, or if the disk is full. A command that isn't on the list here has ended, whatever the
-//! log says; the plan's worker writes that down before it does anything else.
+//! The log lists a command as running from before it starts until its changes are recorded, or can't be. It stays
+//! listed if the daemon is killed in between, or if the disk is full. A command that isn't on the list here has ended,
+//! whatever the log says; the plan's worker records that before it does anything else.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -18,7 +18,7 @@ pub(crate) struct CommandRuns {
 #[derive(Debug, Default)]
 struct Known {
     inside: HashSet<String>,
-    /// Why what one of them changed is not recorded, for those whose end is not in the log.
+    /// Why a command's changes weren't recorded, for those with an end that isn't in the log.
     failed: HashMap<String, String>,
 }
 
@@ -27,14 +27,14 @@ impl CommandRuns {
         self.known().inside.insert(run_id.to_owned());
     }
 
-    /// It is over, and the log knows it.
+    /// It has ended, and the log has that.
     pub(crate) fn end(&self, run_id: &str) {
         let mut known = self.known();
         known.inside.remove(run_id);
         known.failed.remove(run_id);
     }
 
-    /// It is over, and the log does not know it.
+    /// It has ended, but the log doesn't have that.
     pub(crate) fn end_unwritten(&self, run_id: &str, why: String) {
         let mut known = self.known();
         known.inside.remove(run_id);
@@ -45,7 +45,7 @@ impl CommandRuns {
         self.known().inside.contains(run_id)
     }
 
-    /// A plan of this home, without the commands that are over.
+    /// A plan of this home, without the commands that have ended.
     pub(crate) fn seen(&self, mut plan: Plan) -> Plan {
         let record = &mut plan.record;
         if record.running.is_empty() || record.landing.is_some() {

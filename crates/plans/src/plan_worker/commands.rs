@@ -23,7 +23,7 @@ impl PlanWorker {
             reason: new.reason,
             since: self.inner.time.now(),
         };
-        // First it is on the list, so that nobody who sees it in the log takes it for one that is over.
+        // Put it on the list first, so that no one who sees it in the log thinks it has ended.
         self.inner.command_runs.begin(&id);
         let entered = self
             .change(None, |plan, record, now| {
@@ -41,8 +41,8 @@ impl PlanWorker {
         })
     }
 
-    /// Nothing of a command runs any more. If what it changed cannot be recorded, that is an error, and the plan says so; the
-    /// command is over all the same.
+    /// Called when none of a command's processes are running. If its changes can't be recorded, that is an error, and
+    /// the plan says so; the command has ended anyway.
     pub(crate) async fn end_command(&mut self, run_id: &str) -> Result<Option<Changeset>, PlanError> {
         let left = self.write_end(run_id).await;
         match &left {
@@ -55,8 +55,8 @@ impl PlanWorker {
         }
     }
 
-    /// CaptureTokens what a command changed, and writes down that it is over. If that cannot be written, the log goes on saying
-    /// that it runs, and the next request tries again.
+    /// Captures a command's changes, and records that it has ended. If that can't be recorded, the log still lists it
+    /// as running, and the next request tries again.
     async fn write_end(&mut self, run_id: &str) -> Result<Left, PlanError> {
         let plan = self.plan().await?;
         let running = plan.record.running.iter().find(|running| running.id == run_id);
@@ -69,7 +69,7 @@ impl PlanWorker {
             Ok(None)
         };
         let captured = match captured {
-            // The next daemon records it, or whoever comes when the log is back.
+            // The next daemon records it, or the next request when the log is back.
             Err(error) if matches!(error, PlanError::Closing) || error.is_outage() => return Err(error),
             captured => captured,
         };
@@ -92,8 +92,8 @@ impl PlanWorker {
         Ok(self.capture(&running.into()).await?.map(|(id, _)| id))
     }
 
-    /// Writes off commands that are over and that the log takes for running: of an earlier daemon, or because the log took nothing
-    /// when they ended. How many there were.
+    /// Closes out commands that have ended but that the log lists as running: from an earlier daemon, or because the
+    /// log was unavailable when they ended. Returns how many there were.
     pub(crate) async fn end_finished_commands(&mut self) -> Result<usize, PlanError> {
         let plan = self.plan().await?;
         if plan.record.landing.is_some() {
@@ -117,14 +117,14 @@ impl PlanWorker {
         }
     }
 
-    /// What is in the sandbox and was not recorded is somebody's who is not known; so the plan is whole before it is
-    /// sealed or applied.
+    /// Records everything in the sandbox that isn't recorded yet, even if we don't know who did it, so that the plan
+    /// is complete before it is sealed or applied.
     pub(crate) async fn catch_up(&mut self) -> Result<(), PlanError> {
         self.end_finished_commands().await?;
         let plan = self.plan().await?;
         let record = plan.record.clone();
         if record.has_sandbox && record.running.is_empty() && record.landing.is_none() {
-            // What a sealed plan changes is recorded. If its sandbox is gone, nothing can be added to that.
+            // A sealed plan's changes are recorded. If its sandbox is gone, there is nothing to add.
             if record.state == PlanState::Sealed && !self.sandbox_is_there(&plan).await? {
                 return Ok(());
             }
@@ -163,7 +163,7 @@ impl PlanWorker {
         }
         let has_sandbox = self.plan().await?.record.has_sandbox;
         let plan = match self.give_up(&by, seen, work).await {
-            // What fills the disk may be just this sandbox.
+            // This very sandbox may be what fills the disk.
             Err(PlanError::Commit(CommitError::Log(LogError::DiskFull))) if work == Unapplied::GiveUp => {
                 self.empty_sandbox().await?;
                 self.give_up(&by, seen, work).await?
@@ -173,7 +173,7 @@ impl PlanWorker {
         if has_sandbox && !plan.record.has_sandbox {
             match work {
                 Unapplied::Keep => self.free_place(&plan).await,
-                // It may have any number of files, and nobody waits until they are gone.
+                // It may have any number of files, so don't wait until they are removed.
                 Unapplied::GiveUp => {
                     let given_up = plan.clone();
                     self.inner.enqueue_at_plan(self.id, |worker| {
@@ -185,7 +185,7 @@ impl PlanWorker {
         Ok(plan)
     }
 
-    /// Removes the files of a sandbox that the log no longer speaks of.
+    /// Removes the files of a sandbox that the log no longer refers to.
     async fn free_place(&mut self, plan: &Plan) {
         if let Err(error) = self.remove_sandbox(plan).await {
             tracing::warn!(%error, plan = %self.id, "the sandbox of a discarded plan stays for now");
@@ -197,14 +197,14 @@ impl PlanWorker {
         self.change(seen, |plan, record, now| {
             let mut record = record.clone();
             if work == Unapplied::GiveUp {
-                // Nobody will ask what they changed.
+                // Their changes are no longer needed.
                 record
                     .running
                     .retain(|running| inner.command_runs.is_inside(&running.id));
             }
             let (mut next, events) = state::discard(plan, &record, by, work, now)?;
-            // Nothing is lost with the sandbox of a plan that changed nothing, so its place is free at once. That is written
-            // before it goes: one that is there in part is never opened.
+            // Nothing is lost with the sandbox of a plan without changes, so it is removed at once. That is
+            // recorded first: a partially removed sandbox is never opened.
             if next.files == 0 && next.left_out.is_empty() && next.uncarried.is_empty() {
                 next.has_sandbox = false;
             }

@@ -12,11 +12,11 @@ use crate::inner::blocking;
 use crate::{Attribution, Change, ChangeFiles, FilesChanged, Known, PlanError, Recorded, state};
 
 impl PlanWorker {
-    /// Carries writes out, one after the other, and records each before the next.
+    /// Performs writes one after the other, and records each before the next.
     pub(crate) async fn change_files(&mut self, order: ChangeFiles) -> Result<FilesChanged, PlanError> {
         let sandbox = self.sandbox().await?;
         let record = self.plan().await?.record;
-        // Nothing is written that could not be recorded.
+        // Nothing is written that couldn't be recorded.
         state::may_work(self.id, &record)?;
         let changeset = match order
             .changeset
@@ -38,13 +38,14 @@ impl PlanWorker {
         for operation in order.operations {
             let sandbox = Arc::clone(&sandbox);
             let performed = blocking(move || perform::perform(sandbox.tree(), operation)).await?;
-            // What was done before it failed is recorded like everything else.
+            // What was done before the failure is recorded like everything else.
             let (done, failed) = (performed.changes, performed.failed);
             let mut failed = failed;
             if !done.is_empty() {
                 match self.keep_contents(done).await {
                     Ok(done) => changes.extend(self.record_done(changeset, done).await?),
-                    // A command in the sandbox was faster. What is there now is recorded when that command ends.
+                    // A command in the sandbox was faster. The current content is recorded when that command
+                    // ends.
                     Err(error @ PlanError::FileRefused { .. }) => failed = Some(error),
                     Err(error) => return Err(error),
                 }
@@ -64,8 +65,8 @@ impl PlanWorker {
         })
     }
 
-    /// Records what was done. What was there before may come from a command that still runs: nobody knows that content yet, and
-    /// nothing needs to. Then the change is one of what was recorded last.
+    /// Records what was done. What was there before may come from a command that is still running: that content isn't
+    /// stored yet, and doesn't have to be. The change then starts from what was recorded last.
     async fn record_done(
         &mut self,
         changeset: ChangesetId,

@@ -8,19 +8,19 @@ use super::PlanWorker;
 use crate::streams::{KeyRecord, remove_unchanged};
 use crate::{Actor, ChangesetRecord, PlanError, state, store};
 
-/// How many streams are removed in one commit, which has room for 1,024 things.
+/// How many streams are removed in one commit, which can hold 1,024 items.
 const TOGETHER: usize = 512;
 
 #[derive(Debug, Default)]
 pub(crate) struct ForgottenPlan {
-    /// The contents that it named. Others may name them too.
+    /// The contents that it referred to. Others may refer to them too.
     pub(crate) contents: BTreeSet<BlobId>,
     pub(crate) sandbox_bytes: u64,
 }
 
 impl PlanWorker {
-    /// Forgets the plan, its changesets, its key and its sandbox. First of all it is discarded, so that nobody applies or
-    /// undoes what is there in part; if the daemon ends in between, it can be forgotten again.
+    /// Forgets the plan, its changesets, its key and its sandbox. It is discarded first, so that a partially forgotten
+    /// plan can't be applied or undone; if the daemon stops in between, it can be forgotten again.
     pub(crate) async fn forget_plan(
         &mut self,
         by: Actor,
@@ -49,12 +49,13 @@ impl PlanWorker {
         }
         let mut last = vec![plan.at()?];
         if let Some(key) = &plan.record.facts.idempotency_key {
-            // Another plan may have it by now.
+            // Another plan may have the key by now.
             let key = Entity::<KeyRecord>::read(log, KeyRecord::id_of(key)).await?;
             let own = key.filter(|key| key.record.0 == self.id);
             last.extend(own.map(|key| key.at()).transpose()?);
         }
-        // If somebody has changed the plan meanwhile, it is only discarded, so little can have happened to it.
+        // If someone has changed the plan in the meantime, it is at least discarded, so little can have
+        // happened to it.
         if !remove_unchanged(log, last).await? {
             return Err(PlanError::moving(self.id));
         }

@@ -1,8 +1,8 @@
 //! The worker of a plan: everything that is done to the plan, one thing after the other.
 //!
-//! The worker holds the plan's record, its net changes and its open sandbox. All three can be made again from the log
-//! and the disk at any time. Every change is a commit on the version that the worker saw. If somebody else has changed
-//! the plan (a landing does), the worker reads it again and decides again.
+//! The worker holds the plan's record, its net changes and its open sandbox. All three can be rebuilt from the log and
+//! the disk at any time. Every change is a commit on the version that the worker saw. If someone else has changed the
+//! plan (a landing does), the worker reads it again and decides again.
 
 mod capture;
 mod capture_tokens;
@@ -32,20 +32,20 @@ pub(crate) use open_sandboxes::OpenSandboxes;
 pub(crate) use record::RecordTo;
 pub(crate) use sandbox::{directory as sandbox_directory, remove as remove_sandbox, spec as sandbox_spec};
 
-/// How often a change is decided again because the plan has changed meanwhile. Only landings change it behind the
-/// worker's back, twice each.
+/// How often a change is decided again because the plan has changed in the meantime. Only landings change it
+/// behind the worker's back, twice each.
 const TRIES: usize = 16;
 
 #[derive(Debug)]
 pub(crate) struct PlanWorker {
     inner: Arc<PlansInner>,
     id: PlanId,
-    /// The plan as the log has it, and what it differs from its base in. Absent if it has to be read again.
+    /// The plan from the log, and its net changes. Absent if it has to be read again.
     loaded: Option<(Plan, Net)>,
     open: Option<sandbox::OpenSandbox>,
 }
 
-/// A plan as it was at one version, with what it differs from its base in, in the order of paths.
+/// A plan at one version, with its net changes in path order.
 #[derive(Clone, Debug)]
 pub(crate) struct Snapshot {
     pub(crate) plan: Plan,
@@ -77,7 +77,7 @@ impl PlanWorker {
         self.loaded.as_mut().ok_or(PlanError::NotFound(self.id))
     }
 
-    /// Has the log read again before the next thing is done.
+    /// Makes the worker read the log again before its next task.
     pub(crate) fn forget(&mut self) {
         self.loaded = None;
     }
@@ -95,7 +95,7 @@ impl PlanWorker {
         })
     }
 
-    /// Decides on the next record and commits it. If the plan has changed meanwhile, `decide` is asked again.
+    /// Decides on the next record and commits it. If the plan has changed in the meantime, `decide` is called again.
     pub(crate) async fn change(
         &mut self,
         seen: Option<u64>,
@@ -105,7 +105,7 @@ impl PlanWorker {
             let (id, now) = (self.id, self.inner.time.now());
             let (plan, _) = self.loaded().await?;
             if seen.is_some_and(|seen| seen != plan.version.get()) {
-                // It may be the worker that is behind.
+                // The worker's copy may be outdated.
                 self.forget();
                 let actual = self.plan().await?.version.get();
                 if seen != Some(actual) {
@@ -128,8 +128,8 @@ impl PlanWorker {
         Err(PlanError::moving(self.id))
     }
 
-    /// Commits the next record with its events and the other writes. Says whether that was done: if somebody else has
-    /// changed one of them, it was not, and the plan is read again.
+    /// Commits the next record with its events and the other writes. Returns whether it did: if someone else has
+    /// changed one of them, it didn't, and the plan is read again.
     async fn commit(
         &mut self,
         record: PlanRecord,
@@ -147,7 +147,7 @@ impl PlanWorker {
         let committed = next.commit(&log, Commit::all(writes)).await;
         match &committed {
             Ok(()) => *plan = next,
-            // What is loaded may be what the plan was before.
+            // The loaded plan may be outdated.
             Err(error) if error.is_conflict() || error.may_be_made() => self.forget(),
             Err(_) => {}
         }
@@ -157,8 +157,7 @@ impl PlanWorker {
         }
     }
 
-    /// Moves the plan to another base, on which a new sandbox is there already. `None` if the plan is no longer what was
-    /// seen.
+    /// Moves the plan to another base that already has a new sandbox. `None` if the plan has changed since it was read.
     pub(crate) async fn refreshed(
         &mut self,
         by: Actor,
@@ -179,8 +178,8 @@ impl PlanWorker {
         if self.plan().await?.version != seen || !self.commit(next, &events, Vec::new()).await? {
             return Ok(None);
         }
-        // From here on the old changes count no more. If the daemon ends before the new ones are recorded, they are found
-        // in the sandbox.
+        // From here on, the old changes no longer count. If the daemon stops before the new ones are
+        // recorded, they are found in the sandbox.
         self.forget();
         self.open = None;
         if !changes.is_empty() {
@@ -195,14 +194,14 @@ impl PlanWorker {
         self.plan().await.map(Some)
     }
 
-    /// Passes on what the plan differs in, as far as it is known here.
+    /// Publishes the plan's net changes, as far as they are loaded.
     pub(crate) fn publish(&self, tell: Tell) {
         if let Some((plan, net)) = &self.loaded {
             self.inner.overlaps.publish(&self.inner, plan, net, tell);
         }
     }
 
-    /// Reads the plan again, and passes on what it differs in.
+    /// Reads the plan again, and publishes its net changes.
     pub(crate) async fn republish(&mut self, tell: Tell) -> Result<(), PlanError> {
         self.snapshot().await?;
         self.publish(tell);
@@ -210,7 +209,7 @@ impl PlanWorker {
     }
 }
 
-/// The numbers that a plan's record keeps of what it differs in.
+/// The numbers about net changes in a plan's record.
 fn extent(net: &Net) -> Result<Extent, PlanError> {
     let changes = net.changes();
     Ok(Extent {

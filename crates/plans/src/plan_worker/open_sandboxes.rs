@@ -13,7 +13,7 @@ pub(crate) struct OpenSandboxes {
     open: Mutex<HashMap<PlanId, Arc<dyn Sandbox>>>,
 }
 
-/// As long as this is there, a sandbox is on the list.
+/// Keeps a sandbox on the list until it is dropped.
 #[derive(Debug)]
 pub(super) struct Listed {
     list: Arc<OpenSandboxes>,
@@ -22,7 +22,7 @@ pub(super) struct Listed {
 }
 
 impl OpenSandboxes {
-    /// The sandbox of a plan, if it is open. It stays open as long as somebody has it.
+    /// The sandbox of a plan, if it is open. It stays open as long as someone holds it.
     pub(crate) fn get(&self, plan: PlanId) -> Option<Arc<dyn Sandbox>> {
         self.open().get(&plan).map(Arc::clone)
     }
@@ -44,7 +44,7 @@ impl OpenSandboxes {
 impl Drop for Listed {
     fn drop(&mut self) {
         let mut open = self.list.open();
-        // The next worker of the plan may have opened it already.
+        // The plan's next worker may have opened it already.
         let is_this = open
             .get(&self.plan)
             .is_some_and(|listed| Arc::ptr_eq(listed, &self.sandbox));

@@ -1,4 +1,4 @@
-//! Changesets of a plan: started, written, closed.
+//! Changesets of a plan: starting, writing, closing.
 
 use std::sync::Arc;
 
@@ -9,18 +9,18 @@ use super::{PlanWorker, TRIES, extent};
 use crate::overlaps::Tell;
 use crate::{Actor, Attribution, Change, ChangesetRecord, PlanError, Recorded, state, store};
 
-/// How many changes go into one commit. Each refers to up to two contents, and a commit has room for 1,024 things.
+/// How many changes go into one commit. Each refers to up to two contents, and a commit can hold 1,024 items.
 const TOGETHER: usize = 256;
 
 #[derive(Clone, Debug)]
 pub(crate) enum RecordTo {
-    /// To a changeset, whatever others start.
+    /// To a given changeset, whatever others start.
     Changeset(ChangesetId),
     Current(Actor),
 }
 
 impl PlanWorker {
-    /// Starts a changeset: in one step, it exists and is its actor's current one.
+    /// Starts a changeset and makes it its actor's current one, in one step.
     pub(crate) async fn start_changeset(&mut self, new: Attribution) -> Result<ChangesetId, PlanError> {
         let id = ChangesetId::generate();
         for _ in 0..TRIES {
@@ -47,7 +47,7 @@ impl PlanWorker {
         Err(PlanError::moving(self.id))
     }
 
-    /// Records changes as one changeset, which is closed then.
+    /// Records changes as one changeset, which is then closed.
     pub(super) async fn record_all(
         &mut self,
         new: Attribution,
@@ -59,7 +59,7 @@ impl PlanWorker {
         recorded
     }
 
-    /// Records changes, whose contents the log has. They go to one changeset, in this order.
+    /// Records changes in one changeset, in this order. Their contents must be in the log.
     pub(crate) async fn record(
         &mut self,
         mut to: RecordTo,
@@ -69,7 +69,7 @@ impl PlanWorker {
         for some in changes.chunks(TOGETHER) {
             let (id, some) = self.record_some(&to, some).await?;
             recorded.extend(some);
-            // What is recorded together stays together, whatever is started meanwhile.
+            // Changes recorded together stay together, whatever is started in the meantime.
             to = RecordTo::Changeset(id);
         }
         self.publish(Tell::Both);
@@ -84,14 +84,14 @@ impl PlanWorker {
         if let Some(id) = state::current_changeset(&self.loaded().await?.0.record, actor) {
             return Ok(id);
         }
-        // It may be the worker that is behind.
+        // The worker's copy may be outdated.
         self.forget();
         let (plan, _) = self.loaded().await?;
         state::current_changeset(&plan.record, actor).ok_or(PlanError::NoActiveChangeset)
     }
 
-    /// Records some changes. Their changeset is looked up again whenever the plan has changed, so that the commit that
-    /// records them is the one that finds it.
+    /// Records some changes. Their changeset is looked up again whenever the plan has changed, so that the lookup and
+    /// the commit see the same version.
     async fn record_some(
         &mut self,
         to: &RecordTo,
@@ -104,7 +104,7 @@ impl PlanWorker {
             if changeset.record.state == ChangesetState::Closed {
                 match to {
                     RecordTo::Changeset(_) => return Err(PlanError::ChangesetClosed(id)),
-                    // The worker is behind: it is no longer the current one.
+                    // The worker's copy is outdated: it is no longer the current one.
                     RecordTo::Current(_) => {
                         self.forget();
                         continue;
@@ -163,8 +163,8 @@ impl PlanWorker {
         }
     }
 
-    /// A changeset of this plan. One that the plan no longer has open is closed, whatever its head says: sealing and
-    /// applying close all of them in one step.
+    /// A changeset of this plan. If the plan no longer lists it as open, it is closed, whatever its head says:
+    /// sealing and applying close all of them in one step.
     async fn changeset(&mut self, id: ChangesetId) -> Result<Entity<ChangesetRecord>, PlanError> {
         let mut changeset = store::changeset_head(&self.inner.log, self.id, id).await?;
         let (plan, _) = self.loaded().await?;

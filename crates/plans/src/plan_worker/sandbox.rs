@@ -1,4 +1,4 @@
-//! The sandbox of a plan, opened when it is needed.
+//! The sandbox of a plan, opened on demand.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ pub(super) struct OpenSandbox {
     number: u32,
     pub(super) sandbox: Arc<dyn Sandbox>,
     pub(super) base: Base,
-    /// Lets others read it as long as the worker has it open.
+    /// Lets others read it while the worker has it open.
     _listed: Listed,
 }
 
@@ -40,19 +40,19 @@ pub(crate) fn directory(inner: &PlansInner, plan: &Plan) -> PathBuf {
         .join(plan.record.sandbox.to_string())
 }
 
-/// Takes a sandbox away, and the plan's place for sandboxes if it was the last one there. How many bytes that freed.
+/// Removes a sandbox, and the plan's sandbox directory if it was the last one. Returns how many bytes that freed.
 pub(crate) async fn remove(strategy: &dyn Strategy, spec: &SandboxSpec) -> Result<u64, PlanError> {
     let freed = strategy.remove(spec).await?;
     if let Some(place) = spec.directory.parent().map(PathBuf::from) {
-        // It is refused if the plan has another one, and that is well.
+        // This fails if the plan has another one, which is fine.
         drop(blocking(move || std::fs::remove_dir(place)).await?);
     }
     Ok(freed)
 }
 
 impl PlanWorker {
-    /// The sandbox, opened if need be. When it is opened for the first time per start of the daemon, whatever is in it
-    /// and was not recorded is recorded first.
+    /// The sandbox, opened if needed. When it is first opened after a daemon start, unrecorded changes in it are
+    /// recorded first.
     pub(crate) async fn sandbox(&mut self) -> Result<Arc<dyn Sandbox>, PlanError> {
         let plan = self.plan().await?;
         if let Some(open) = self
@@ -80,8 +80,8 @@ impl PlanWorker {
         Ok(sandbox)
     }
 
-    /// Closes the sandbox, to be opened again, if what it shows of the workspace's own directories is no longer there. While
-    /// somebody is in it, it stays as it is.
+    /// Closes the sandbox, so that it is opened again, if the workspace directories that it shows no longer exist. It
+    /// stays open while someone uses it.
     pub(super) async fn close_if_outdated(&mut self) -> Result<(), PlanError> {
         let Some(sandbox) = self.open.as_ref().map(|open| Arc::clone(&open.sandbox)) else {
             return Ok(());
@@ -93,7 +93,7 @@ impl PlanWorker {
         Ok(())
     }
 
-    /// Whether the directory of the sandbox, and the base that it is made of, are still there.
+    /// Whether the sandbox's directory and its base still exist.
     pub(super) async fn sandbox_is_there(&self, plan: &Plan) -> Result<bool, PlanError> {
         let place = directory(&self.inner, plan);
         let is_there = blocking(move || place.is_dir()).await?;
@@ -105,7 +105,7 @@ impl PlanWorker {
         Ok((self.plan().await?, sandbox, self.known().await?))
     }
 
-    /// Takes the sandbox away, if the plan is over. How many bytes that freed.
+    /// Removes the sandbox if the plan has ended. Returns how many bytes that freed.
     pub(crate) async fn take_sandbox_away(&mut self) -> Result<u64, PlanError> {
         self.forget();
         let plan = self.plan().await?;
@@ -120,7 +120,7 @@ impl PlanWorker {
         {
             return Ok(0);
         }
-        // First it is said that it is gone: a sandbox that is there in part is never opened.
+        // Record first that it is gone: a partially removed sandbox is never opened.
         self.change(None, |_, record, _| {
             let mut next = record.clone();
             next.has_sandbox = false;
@@ -130,12 +130,12 @@ impl PlanWorker {
         self.remove_sandbox(&plan).await
     }
 
-    /// Removes the files of a sandbox that the log says is gone. How many bytes that freed.
+    /// Removes the files of a sandbox that the log says is gone. Returns how many bytes that freed.
     pub(super) async fn remove_sandbox(&mut self, plan: &Plan) -> Result<u64, PlanError> {
         let base = match self.open.take() {
             Some(open) => {
                 let base = open.base.clone();
-                // Its mounts go with it, which takes the kernel a while.
+                // This unmounts it, which takes the kernel a while.
                 blocking(move || drop(open)).await?;
                 Some(base)
             }
@@ -146,8 +146,9 @@ impl PlanWorker {
         remove(&*strategy, &spec(&self.inner, plan, base)).await
     }
 
-    /// Takes the files of the sandbox away before the log says so, because the log takes nothing. First it has another name, so
-    /// that it is never opened in part; if the daemon ends meanwhile, the next one takes away what belongs to no plan.
+    /// Removes the sandbox's files before the log records it, because the log can't be written. The sandbox is renamed
+    /// first, so that it is never opened in part; if the daemon stops in between, the next one removes everything that
+    /// doesn't belong to a plan.
     pub(super) async fn empty_sandbox(&mut self) -> Result<(), PlanError> {
         let plan = self.plan().await?;
         self.open = None;
@@ -170,10 +171,10 @@ impl PlanWorker {
         Ok(Known { base, since })
     }
 
-    /// What a command of an earlier daemon, or a write that was not recorded before the daemon was killed, has left. If it cannot
-    /// be recorded the plan says so, and the sandbox can be used all the same: to look at what is in the way, and remove it.
+    /// Records what a command of an earlier daemon has left, or a write that wasn't recorded before the daemon was
+    /// killed. If that fails, the plan says so, and the sandbox can still be used, to find the cause and remove it.
     async fn record_leftovers(&mut self, record: &PlanRecord) -> Result<(), PlanError> {
-        // What commands of this daemon do is captured when they end.
+        // The changes of this daemon's commands are captured when they end.
         if !matches!(record.state, PlanState::Open | PlanState::Sealed)
             || record.landing.is_some()
             || !record.running.is_empty()
@@ -182,7 +183,7 @@ impl PlanWorker {
         }
         let by = match record.unrecorded.clone() {
             Some(failed) => failed.into(),
-            // The daemon was killed before it could write down who did it.
+            // The daemon was killed before it could record who did it.
             None => Attribution::unknown("recovered", "found in the sandbox after the daemon had ended"),
         };
         let recorded = match self.capture(&by).await {

@@ -1,4 +1,4 @@
-//! Copying a file, a symlink or a directory as what it is.
+//! Copying a file, a symlink or a directory without changing its type.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek};
@@ -10,7 +10,7 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat};
 use crate::tree::{SparseFile, copy_all};
 use crate::{RelPath, Tree, TreeError};
 
-/// How deep a directory is copied. A path of the system that is as long as it can be has about two thousand names.
+/// The maximum depth of a copied directory. The longest possible system path has about two thousand names.
 const DEPTH: usize = 2048;
 
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    /// Copies it to a path where nothing is. It is on the disk then.
+    /// Copies it to a free path. It is on disk when this returns.
     pub(super) fn copy_to(self, to: &Path) -> io::Result<()> {
         match self {
             Self::At(from) => copy(&from, to, DEPTH),
@@ -58,7 +58,8 @@ fn copy(from: &Path, to: &Path, depth: usize) -> io::Result<()> {
     } else if kind.is_socket() {
         FileType::Socket
     } else {
-        // To make a device takes rights that hardly anybody has. It has no content, so the record alone is kept.
+        // Making a device takes privileges that few users have. It has no content, so only the record is
+        // kept.
         return Ok(());
     };
     mknodat(CWD, to, node, Mode::from_raw_mode(about.mode() & 0o777), 0)?;
@@ -80,7 +81,7 @@ fn copy_file(mut from: File, to: &Path) -> io::Result<()> {
     made.sync_all()
 }
 
-/// Copies what is at a path of the system into a tree, to a path where nothing is. Nothing on the way is followed.
+/// Copies a system path into a tree, to a free path. Follows no symlinks.
 pub(crate) fn copy_in(from: &Path, tree: &Tree, to: &RelPath) -> Result<(), TreeError> {
     copy_below(from, tree, to, DEPTH)
 }

@@ -1,11 +1,11 @@
-//! Rescued content: what a user had in the workspace, or wrote to it, and what an apply or undo could not leave there.
+//! Rescued content: what a user had in the workspace, or wrote to it, and what an apply or undo couldn't leave there.
 //!
-//! Each piece is a directory `kept/ID` of the daemon's home with two things in it: `content`, which is the file, symlink or
-//! directory itself, and `record.json`, which says where it was and why it is here. The directory appears under its name
-//! when both are on the disk, so content and description are never apart, and the list can be read even when the log
-//! cannot.
+//! Each piece is a directory `kept/ID` in the daemon's home that contains two things: `content`, which is the file,
+//! symlink or directory itself, and `record.json`, which says where it was and why it is here. The directory gets its
+//! name when both are on disk, so content and description are never separated, and the list can be read even when the
+//! log can't.
 //!
-//! **Who owns the state:** the directory. Nothing in it goes away by itself: somebody restores a piece, or drops it.
+//! **Who owns the state:** the directory. Nothing in it is removed automatically: you restore a piece, or drop it.
 
 mod copy;
 mod shelf;
@@ -32,16 +32,16 @@ pub struct Rescued {
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct RescuedRecord {
     pub workspace: WorkspaceId,
-    /// Where that is, for people.
+    /// The path of the workspace, for people.
     pub root: String,
     pub what: Attempt,
-    /// The landing, and the name that the piece had there. Together they say that it is here already.
+    /// The landing, and the piece's name there. Together they identify a piece that is already kept.
     pub(crate) landing: String,
     pub(crate) name: String,
     pub plans: Vec<PlanId>,
     pub path: RelPath,
     pub kind: RescuedKind,
-    /// The same exactly, for a file or a symlink.
+    /// The exact entry, for a file or a symlink.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entry: Option<Entry>,
     pub why: RescueReason,
@@ -73,13 +73,13 @@ impl RescuedKind {
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RescueReason {
-    /// Somebody wrote it while the path was being changed.
+    /// Someone wrote it while the path was being changed.
     WrittenMeanwhile,
-    /// It was at the path before, and somebody else had taken the path when it was to be put back.
+    /// It was at the path before, and someone else had written the path when it was to be put back.
     NotPutBack,
-    /// The apply or undo could neither be finished nor taken back, and was set aside.
+    /// The apply or undo could be neither finished nor rolled back, and was set aside.
     SetAside,
-    /// Another piece of rescued content was restored in its place.
+    /// Another piece of rescued content was restored at its path.
     Replaced,
 }
 
@@ -99,6 +99,6 @@ impl RescueReason {
 pub struct RescuedList {
     /// The pieces, newest first.
     pub rescued: Vec<Rescued>,
-    /// Directories whose record cannot be read.
+    /// Directories with an unreadable record.
     pub unreadable: Vec<PathBuf>,
 }

@@ -13,7 +13,7 @@ use super::{Rescued, RescuedList, RescuedRecord};
 /// The name of the content in the directory of a piece.
 const CONTENT: &str = "content";
 const RECORD: &str = "record.json";
-/// How the name of a piece ends that is not finished yet.
+/// The suffix of an unfinished piece.
 const PART: &str = ".part";
 
 /// Where rescued content is kept. Everything here blocks.
@@ -22,11 +22,11 @@ pub(crate) struct Shelf {
     directory: PathBuf,
 }
 
-/// What became of a piece that was to be kept.
+/// The result of keeping a piece.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Shelved {
     New(Rescued),
-    /// It was here already: an earlier attempt was cut off after it had kept it.
+    /// It was here already: an earlier attempt was interrupted after keeping it.
     Known(Rescued),
 }
 
@@ -66,7 +66,7 @@ impl Shelf {
         Ok(list)
     }
 
-    /// One piece; `None` if it is not here.
+    /// One piece; `None` if it isn't here.
     pub(crate) fn read(&self, id: RescuedId) -> io::Result<Option<Rescued>> {
         let place = self.directory.join(id.to_string());
         let record: RescuedRecord = match fs::read(place.join(RECORD)) {
@@ -81,8 +81,8 @@ impl Shelf {
         }))
     }
 
-    /// Keeps a piece. It is whole and on the disk when this is done, or not here at all.
-    /// `known` is what was here when the caller began.
+    /// Keeps a piece. When this returns, it is complete and on disk, or not here at all. `known` is what was
+    /// here when the caller began.
     pub(crate) fn put(
         &self,
         known: &[Rescued],
@@ -115,14 +115,15 @@ impl Shelf {
         }))
     }
 
-    /// Removes a piece for good. The record goes last, so that what is left of a removal that was cut off is still listed.
+    /// Removes a piece for good. The record is removed last, so that a piece is still listed after an interrupted
+    /// removal.
     pub(crate) fn remove(&self, id: RescuedId) -> io::Result<()> {
         let place = self.directory.join(id.to_string());
         remove(&place.join(CONTENT))?;
         remove(&place)
     }
 
-    /// Removes copies that were never finished. Their originals are where they were.
+    /// Removes copies that were never finished. Their originals are still there.
     pub(crate) fn sweep(&self) -> io::Result<()> {
         for entry in fs::read_dir(&self.directory)? {
             let entry = entry?;
@@ -214,7 +215,7 @@ mod tests {
             else {
                 panic!("it is new");
             };
-            // The same once more, as after a kill.
+            // Again, as after a kill.
             let known = shelf.list().unwrap().rescued;
             let again = shelf.put(&known, record, Source::At(from.join(name))).unwrap();
             assert_eq!(again, Shelved::Known(rescued.clone()));

@@ -1,8 +1,10 @@
-//! Commits that were made in a sandbox: found in its private git directory, which its actor may have filled with anything.
+//! Finding commits that were made in a sandbox. They are in its private git directory, which its actor may have filled
+//! with anything.
 //!
-//! A private git directory begins without logs of its branches, and git writes one whenever a branch is made or moved. The
-//! objects of the user's repository are not in it. So the branches with a log are those that were made or moved inside, and the
-//! commits whose objects are here were made inside. Nothing is run, no symlink is followed, and everything has a limit.
+//! A private git directory starts without reflogs, and git writes one whenever a branch is created or moved. It doesn't
+//! contain the objects of the user's repository. So the branches with a reflog are those that were created or moved
+//! inside, and the commits with objects here were made inside. Nothing is run, no symlink is followed, and everything
+//! has a limit.
 
 use std::collections::HashSet;
 
@@ -14,16 +16,16 @@ use protocol::PlanBranch;
 
 const BRANCHES_LIMIT: usize = 100;
 const DIRECTORIES_LIMIT: usize = 1000;
-/// How many commits are counted, of all branches together.
+/// The maximum number of commits counted, over all branches.
 const COMMITS_LIMIT: usize = 1000;
-/// How many subjects of a branch are kept.
+/// How many commit subjects are kept per branch.
 const SUBJECTS_LIMIT: usize = 5;
 const SUBJECT_CHARACTERS: usize = 120;
-/// How large a file of git's may be to be looked at: a log of a branch, a commit.
+/// The largest git file that is read: a reflog, a commit.
 const FILE_LIMIT_BYTES: u64 = 1024 * 1024;
 const PACKED_LIMIT_BYTES: u64 = 16 * 1024 * 1024;
 
-/// The branches that were made or moved in the sandbox with this tree, by name. What cannot be read is not told.
+/// The branches that were created or moved in the sandbox with this tree, by name. Unreadable ones are skipped.
 pub(super) fn made_inside(tree: &Tree) -> Vec<PlanBranch> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let Ok(directory) = openat(tree.root(), ".git", flags, Mode::empty()) else {
@@ -54,7 +56,7 @@ struct Commit {
 }
 
 impl Git {
-    /// The commits whose objects are here, on whatever branch. A table of branches is not read.
+    /// The commits with objects here, on any branch. A reftable isn't read.
     fn loose_commits(&self) -> Vec<PlanBranch> {
         let names = |directory: &RelPath| self.tree.list(Some(directory)).unwrap_or_default();
         let (mut commits, mut subjects, mut left) = (0, Vec::new(), COMMITS_LIMIT);
@@ -111,7 +113,7 @@ impl Git {
         found
     }
 
-    /// A branch, unless it stands where it stood at first.
+    /// A branch, unless it hasn't moved from where it started.
     fn branch(&self, name: &str, left: &mut usize) -> Option<PlanBranch> {
         let log = self.read(&["logs/refs/heads", name], FILE_LIMIT_BYTES)?;
         let first = log.split(|byte| *byte == b' ').next()?;
@@ -126,7 +128,7 @@ impl Git {
             if *left == 0 || !seen.insert(id.clone()) {
                 continue;
             }
-            // What is not here is of the user's repository, and so is everything before it.
+            // A commit that isn't here is from the user's repository, and so are all its ancestors.
             let Some(commit) = self.commit(&id) else { continue };
             *left -= 1;
             commits += 1;

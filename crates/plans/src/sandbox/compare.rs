@@ -1,4 +1,4 @@
-//! What was found in a sandbox against what is known of it. Pure.
+//! Compares what was found in a sandbox with what is known about it. Pure.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -7,10 +7,10 @@ use eventlog::BlobId;
 use super::contract::Known;
 use crate::{Change, Entry, LeftOut, RelPath, WhyLeftOut};
 
-/// What was found at the paths that were looked at; `None` for nothing.
+/// What was found at the scanned paths; `None` for nothing.
 pub(super) type FoundEntries = BTreeMap<RelPath, Option<Entry>>;
 
-/// What changed, in the order of paths. Paths that were not looked at have not changed.
+/// The changes, in path order. Paths that weren't scanned haven't changed.
 pub(super) fn changes(found: FoundEntries, known: &Known) -> Vec<Change> {
     let differs = |(path, after): (RelPath, Option<Entry>)| {
         let before = known.get(&path).cloned();
@@ -24,8 +24,8 @@ pub(super) fn changes(found: FoundEntries, known: &Known) -> Vec<Change> {
     with_renames(found.into_iter().filter_map(differs).collect())
 }
 
-/// Leaves out what has a path that is too long, by the outermost new directory that holds nothing else. Directories that are
-/// there only to lead to such a path would be carried without what they lead to.
+/// Leaves out paths that are too long, by the outermost new directory that contains nothing else. Directories that only
+/// lead to such a path would be carried without it.
 pub(super) fn leave_out_too_long(
     found: &mut FoundEntries,
     known: &Known,
@@ -55,8 +55,8 @@ pub(super) fn leave_out_too_long(
     too_long.into_iter().map(leave_out).collect()
 }
 
-/// A file that is gone and one that is new with the same content are one file with another name, if there is only one
-/// such pair. Empty files are all alike, so they tell nothing.
+/// A deleted file and a new one with the same content are a rename, if there is only one such pair. Empty files are
+/// all alike, so they are never paired.
 fn with_renames(mut changes: Vec<Change>) -> Vec<Change> {
     let mut pairs: HashMap<BlobId, Pair> = HashMap::new();
     for (at, change) in changes.iter().enumerate() {
@@ -81,7 +81,7 @@ fn with_renames(mut changes: Vec<Change>) -> Vec<Change> {
     changes
 }
 
-/// The changes with one content: where it is gone, and where it is new.
+/// The changes with one content: where it was deleted, and where it is new.
 #[derive(Default)]
 struct Pair {
     gone: Vec<usize>,
@@ -158,7 +158,7 @@ mod tests {
             [&["x=a"], &["x!"], &["x!"], &[]],
             [&["x=a"], &[], &["x!", "y=a"], &["y: `a` -> `a` from x"]],
             [&["x=a"], &[], &["a=a", "x!"], &["a: `a` -> `a` from x"]],
-            // Two candidates: nobody knows which.
+            // Two candidates: it is ambiguous.
             [
                 &["x=a", "y=a"],
                 &[],
@@ -171,7 +171,7 @@ mod tests {
                 &["x!", "y="],
                 &["x: `` -> nothing", "y: nothing -> ``"],
             ],
-            // The place of the new name was not free.
+            // The new path wasn't free.
             [
                 &["x=a", "y=b"],
                 &[],

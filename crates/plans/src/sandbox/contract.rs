@@ -1,4 +1,4 @@
-//! What a strategy and a sandbox must do.
+//! The contract of strategies and sandboxes.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -18,9 +18,9 @@ pub struct SandboxSpec {
     pub plan: PlanId,
     pub workspace: PathBuf,
     pub base: Base,
-    /// What it takes over from the workspace beside that.
+    /// What else it takes over from the workspace.
     pub ignored: Ignored,
-    /// Where it is kept. Nobody else uses the directory.
+    /// Where it is kept. Nothing else uses the directory.
     pub directory: PathBuf,
 }
 
@@ -28,21 +28,22 @@ pub struct SandboxSpec {
 pub trait Strategy: Send + Sync + std::fmt::Debug {
     fn name(&self) -> SandboxStrategy;
 
-    /// Makes one. When this fails, nothing is left of it. *Cancel safety*: dropped halfway, it may be there in part;
-    /// [`remove`](Self::remove) takes it away.
+    /// Makes a sandbox. If this fails, nothing is left behind. *Cancel safety*: dropped halfway, it may exist in
+    /// part; [`remove`](Self::remove) removes it.
     async fn create(&self, spec: &SandboxSpec) -> Result<(), SandboxError>;
 
-    /// Opens one that was made, by this daemon or an earlier one. *Cancel safety*: may be dropped.
+    /// Opens a sandbox that this daemon or an earlier one made. *Cancel safety*: may be dropped.
     async fn open(&self, spec: &SandboxSpec) -> Result<Arc<dyn Sandbox>, SandboxError>;
 
-    /// What its user should know of one that was made, one sentence each: what does not work inside. It blocks.
+    /// What the user should know about a sandbox, one sentence each: what doesn't work inside. It blocks.
     fn remarks(&self, spec: &SandboxSpec) -> Vec<String> {
         let layout = Layout::of(spec);
         std::fs::read_to_string(layout.no_git()).into_iter().collect()
     }
 
-    /// Takes one away, whole or in part, and says how many bytes that freed. One that is not there is no error.
-    /// *Cancel safety*: dropped halfway, it may be there in part.
+    /// Removes a sandbox, complete or not, and returns how many bytes that freed. It is not an error if it
+    /// doesn't exist.
+    /// *Cancel safety*: dropped halfway, it may still exist in part.
     async fn remove(&self, spec: &SandboxSpec) -> Result<u64, SandboxError>;
 }
 
@@ -52,23 +53,23 @@ pub trait Sandbox: Send + Sync + std::fmt::Debug {
 
     fn entrance(&self) -> Entrance;
 
-    /// What is different from what is known. It blocks. What is written meanwhile may or may not be in it, but what is
-    /// said of a file is true of one moment.
+    /// What differs from what is known. It blocks. Writes in the meantime may or may not be included, but each file is
+    /// reported as it was at one moment.
     fn capture(&self, known: &Known, bounds: &ReadBounds) -> io::Result<Captured>;
 
-    /// Does something with the rules that say what of its files is ignored, the same that a capture goes by. It blocks.
+    /// Calls a function with the ignore rules for its files, the same ones that a capture uses. It blocks.
     fn with_ignore_rules(
         &self,
         work: &mut dyn FnMut(&mut IgnoreRules<'_>) -> io::Result<()>,
     ) -> io::Result<()>;
 
-    /// Whether what it shows of the workspace's own directories is what is there now. If it is not, it is to be opened again
-    /// when nobody is in it. It blocks.
+    /// Whether it still shows the current directories of the workspace. If not, it has to be opened again when no one
+    /// uses it. It blocks.
     fn is_current(&self) -> bool {
         true
     }
 
-    /// What its user should know about it, one sentence each: what does not work inside, and what is not there.
+    /// What the user should know about it, one sentence each: what doesn't work inside, and what is missing.
     fn remarks(&self) -> Vec<String> {
         Vec::new()
     }
@@ -76,19 +77,19 @@ pub trait Sandbox: Send + Sync + std::fmt::Debug {
 
 #[derive(Clone, Debug)]
 pub struct Entrance {
-    /// The namespaces that it runs in, if it needs some.
+    /// The namespaces that it runs in, if it needs any.
     pub view: Option<process::View>,
     /// The root of the workspace, as the command sees it.
     pub root: PathBuf,
     pub write_below: Vec<PathBuf>,
-    /// What it sees and must not reach by way of a place that is shared with others.
+    /// What it can see but must not access through a directory that it shares with others.
     pub kept_apart: Vec<PathBuf>,
     pub environment: BTreeMap<OsString, OsString>,
 }
 
 impl Entrance {
-    /// Everywhere that a command with this environment may write: what is its own, temporary files, and the caches and
-    /// the state of programs as they are in its environment. *Cancel safety*: may be dropped at any time.
+    /// Everything that a command with this environment may write to: its own directories, temporary files, and
+    /// programs' caches and state as set in its environment. *Cancel safety*: may be dropped at any time.
     pub async fn writable(
         &self,
         environment: &BTreeMap<OsString, OsString>,
@@ -105,11 +106,11 @@ impl Entrance {
     }
 }
 
-/// What a sandbox is known to hold: its base, and what was recorded since.
+/// The known contents of a sandbox: its base, and what was recorded since.
 #[derive(Clone, Debug, Default)]
 pub struct Known {
     pub base: Arc<Manifest>,
-    /// What was recorded on top of it; `None` for what is gone.
+    /// What was recorded on top of it; `None` for deleted entries.
     pub since: Arc<BTreeMap<RelPath, Option<Entry>>>,
 }
 
@@ -125,14 +126,14 @@ impl Known {
 
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Captured {
-    /// What changed, in the order of paths.
+    /// The changes, in path order.
     pub changes: Vec<Change>,
     pub left_out: Vec<LeftOut>,
-    /// Branches that were made or moved, which are not carried either.
+    /// Branches that were created or moved, which aren't carried either.
     pub branches: Vec<PlanBranch>,
 }
 
-/// A sandbox could not be made, opened or taken away.
+/// A sandbox couldn't be made, opened or removed.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
     #[error("the strategy {strategy} does not work here: {why}")]
@@ -150,14 +151,14 @@ pub enum SandboxError {
 }
 
 impl SandboxError {
-    /// Says what was being done, with the path, when a file of a sandbox failed.
+    /// An I/O error on a file of a sandbox, with what was being done.
     pub(crate) fn io(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let what = format!("{what} {}", path.display());
         move |source| Self::Io { what, source }
     }
 }
 
-/// Does something that blocks. *Cancel safety*: dropped halfway, it goes on to its end, and nobody hears of it.
+/// Runs blocking work. *Cancel safety*: dropped halfway, the work continues to its end, and its result is lost.
 pub(super) async fn blocking<R: Send + 'static>(
     work: impl FnOnce() -> Result<R, SandboxError> + Send + 'static,
 ) -> Result<R, SandboxError> {

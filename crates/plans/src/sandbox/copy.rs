@@ -1,7 +1,7 @@
 //! The sandbox that works everywhere: a copy of the base, with a private git directory.
 //!
-//! Ignored directories are not in it: they may be larger than everything else, and a copy of a build refers to where it
-//! was made. A copy is at another path than the workspace.
+//! It doesn't contain ignored directories: they may be larger than everything else, and a copied build refers to its
+//! original path. A copy is at another path than the workspace.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,13 +22,13 @@ use super::surroundings::Surroundings;
 use super::whole::Whole;
 use crate::RelPath;
 
-/// How many ignored directories are named to the user.
+/// How many ignored directories are listed for the user.
 const NAMED_DIRECTORIES: usize = 8;
 
 #[derive(Clone, Debug)]
 pub(super) struct Copy {
     pub(super) scratch: PathBuf,
-    /// What no command may change: the scratch space, and what else is the daemon's.
+    /// What no command may change: the scratch space, and the daemon's other directories.
     pub(super) guarded: Arc<[PathBuf]>,
 }
 
@@ -43,7 +43,7 @@ impl Strategy for Copy {
         blocking(move || {
             let made = this.make(&spec);
             if made.is_err() {
-                // The first error is the one to be told.
+                // Report the first error.
                 drop(remove_tree(&spec.directory));
             }
             made
@@ -106,15 +106,15 @@ impl Copy {
     }
 }
 
-/// Keeps the objects that a private git directory borrows. If the user's repository cannot be written, git inside works all
-/// the same, as long as nobody deletes what it needs.
+/// Keeps the objects that a private git directory borrows. If the user's repository can't be written, git inside still
+/// works, as long as no one deletes the objects it needs.
 pub(super) fn keep_objects(repository: &Repository, git: &Path, spec: &SandboxSpec) {
     if let Err(error) = pinned::pin(repository, git, spec) {
         tracing::warn!(%error, plan = %spec.plan, "the repository may drop objects that the sandbox needs");
     }
 }
 
-/// Takes a sandbox away, and what kept its objects. How many bytes that freed.
+/// Removes a sandbox, and what kept its objects. Returns how many bytes that freed.
 pub(super) fn remove_sandbox(spec: &SandboxSpec) -> Result<u64, SandboxError> {
     if let Err(error) = pinned::unpin(spec) {
         tracing::warn!(%error, plan = %spec.plan, "refs below refs/tidelock stay in the repository");
@@ -122,7 +122,7 @@ pub(super) fn remove_sandbox(spec: &SandboxSpec) -> Result<u64, SandboxError> {
     remove_tree(&spec.directory).map_err(SandboxError::io("removing", &spec.directory))
 }
 
-/// Makes the files of a copy or a worktree, and remembers them. Its tree may be there already, with a `.git` in it.
+/// Makes the files of a copy or a worktree, and remembers them. Its tree may already exist, with a `.git` in it.
 pub(super) fn fill_tree(spec: &SandboxSpec, layout: &Layout<'_>) -> Result<(), SandboxError> {
     let tree = layout.tree();
     make_directory(&tree)?;
@@ -133,12 +133,12 @@ pub(super) fn fill_tree(spec: &SandboxSpec, layout: &Layout<'_>) -> Result<(), S
     memory.save(&kept).map_err(SandboxError::io("writing", &kept))
 }
 
-/// What a command in a copy or a worktree sees, and must not reach.
+/// What a command in a copy or a worktree can see but must not access.
 pub(super) fn kept_apart(spec: &SandboxSpec, guarded: &[PathBuf]) -> Vec<PathBuf> {
     guarded.iter().chain([&spec.workspace]).cloned().collect()
 }
 
-/// What is to be said of a copy or a worktree.
+/// The remarks about a copy or a worktree.
 pub(super) fn remarks(spec: &SandboxSpec, layout: &Layout<'_>) -> Vec<String> {
     let directories = &spec.ignored.directories;
     let names: Vec<String> = directories

@@ -1,6 +1,6 @@
-//! A tree is filled with the files of a base, each a file of its own. Where the file system can share blocks, it does.
+//! Filling a tree with the files of a base, as separate files. Shares blocks if the file system can.
 //!
-//! Never by hard link: what an actor writes into such a file would be in the base as well.
+//! Never uses hard links: a write to such a file would change the base as well.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -15,19 +15,19 @@ use super::memory::{Memory, Moment};
 use crate::tree::{SparseFile, copy_all};
 use crate::{Base, Entry, FileStat, MODE_MASK, RelPath, Tree};
 
-/// How many threads copy. More than a few wait for the disk together.
+/// How many threads copy. More than a few would only wait for the disk together.
 const MAX_THREADS: usize = 8;
-/// How many files one thread takes at least; fewer are not worth a thread.
+/// The minimum number of files per thread; fewer aren't worth a thread.
 const FILES_PER_THREAD: usize = 256;
 
-/// Fills an empty directory with what is in a base, and says what the stats of the files are.
+/// Fills an empty directory with the files of a base, and returns their stat data.
 pub(super) fn fill(base: &Base, to: &Path) -> io::Result<Memory> {
     let mut files = Vec::new();
     let mut directories = Vec::new();
     for (path, entry) in base.manifest.iter() {
         let place = to.join(path.as_path());
         match entry {
-            // A directory stands before what is in it. While it is filled, it can be written.
+            // A directory comes before its contents. It is writable while it is filled.
             Entry::Directory => {
                 fs::DirBuilder::new().mode(0o700).create(&place)?;
                 directories.push(path);
@@ -40,7 +40,7 @@ pub(super) fn fill(base: &Base, to: &Path) -> io::Result<Memory> {
         }
     }
     copy_files(base, to, &files)?;
-    // The deepest first: one that cannot be written must be complete by then.
+    // Deepest first: a read-only directory must be complete by then.
     for path in directories.into_iter().rev() {
         let mode = fs::symlink_metadata(base.tree.join(path.as_path()))?.mode();
         fs::set_permissions(
@@ -76,7 +76,7 @@ fn copy_files(base: &Base, to: &Path, files: &[(&RelPath, &Entry)]) -> io::Resul
     })
 }
 
-/// The stats of files that were just copied. Nobody else has seen them yet, so they are as the manifest says.
+/// The stat data of files that were just copied. No one else has seen them yet, so they match the manifest.
 fn remember(to: &Path, files: &[(&RelPath, &Entry)]) -> io::Result<Memory> {
     let tree = Tree::open(to)?;
     let moment = Moment::now();
@@ -89,7 +89,7 @@ fn remember(to: &Path, files: &[(&RelPath, &Entry)]) -> io::Result<Memory> {
     Ok(memory)
 }
 
-/// Copies one file, with its permissions and the time of its content. A symlink is not followed.
+/// Copies one file, with its permissions and mtime. Doesn't follow symlinks.
 pub(super) fn copy_file(from: &Path, to: &Path) -> io::Result<FileStat> {
     let no_follow = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits() | rustix::fs::OFlags::NONBLOCK.bits())
         .map_err(io::Error::other)?;

@@ -1,7 +1,7 @@
-//! A private git directory: it looks like the user's, and nothing that is done with it reaches the user's.
+//! A private git directory: it looks like the user's, and nothing done with it affects the user's.
 //!
-//! Branches, index, configuration and hooks are copied. Objects are read from the user's repository, as from an alternate
-//! one, and new ones are written here. So what is committed inside stays inside. What a plan carries is files.
+//! Branches, index, configuration and hooks are copied. Objects are read from the user's repository as an alternate,
+//! and new ones are written here. So commits made inside stay inside. A plan carries only files.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -14,31 +14,32 @@ use super::fill::copy_file;
 use super::pinned::REFS;
 use super::repository::{Repository, is_absence};
 
-/// How many files of branches, hooks and the like are copied at most. A repository with more loose ones wants to be packed
-/// (`git pack-refs --all`); until then there is no git inside.
+/// The maximum number of files copied for branches, hooks and the like. A repository with more loose refs should be
+/// packed (`git pack-refs --all`); until then, there is no git inside.
 const MAX_FILES: usize = 20_000;
-/// Files of a git directory that nobody misses inside.
+/// Files of a git directory that aren't needed inside.
 const NEEDLESS: [&str; 2] = ["description", "COMMIT_EDITMSG"];
-/// How often a table of branches is copied again because git has rewritten it meanwhile.
+/// How often a reftable is copied again because git has rewritten it in the meantime.
 const REFTABLE_TRIES: usize = 16;
-/// How many directories of objects are followed. Git itself follows chains of five.
+/// How many object directories are followed. Git itself follows chains of five.
 const MAX_ALTERNATES: usize = 32;
-/// The directories of a work tree that say what git is in the middle of.
+/// The directories of a work tree that belong to a git operation in progress.
 const UNFINISHED: [&str; 3] = ["rebase-merge", "rebase-apply", "sequencer"];
-/// Directories that are too large to be copied. Where layers can be had, they are layered.
+/// Directories that are too large to copy. Where overlays are available, they are overlaid.
 pub(super) const LAYERED: [&str; 2] = ["modules", "lfs"];
 
-/// What is in force inside, whatever the user has set.
+/// Settings that apply inside, whatever the user has set.
 ///
-/// The files of a base have the times of the workspace's, but other inodes and change times. With the first two settings
-/// git looks at the former alone, and need not read every file again. The rest keeps git from starting things by itself.
+/// The files of a base have the same mtimes as the workspace's, but other inodes and ctimes. With the first two
+/// settings, git only compares the former and doesn't have to read every file again. The rest keeps git from starting
+/// things by itself.
 pub(super) const SETTINGS: [(&str, &str); 8] = [
     ("core.checkStat", "minimal"),
     ("core.trustctime", "false"),
     ("core.fsmonitor", "false"),
     ("core.untrackedCache", "false"),
     ("core.bare", "false"),
-    // By these logs it is known which branches were made or moved inside.
+    // These reflogs show which branches were created or moved inside.
     ("core.logAllRefUpdates", "true"),
     ("gc.auto", "0"),
     ("maintenance.auto", "false"),
@@ -46,7 +47,7 @@ pub(super) const SETTINGS: [(&str, &str); 8] = [
 
 pub(super) type NoGit = String;
 
-/// Where things will be seen by those who use a private git directory.
+/// The paths that users of a private git directory will see.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen<'a> {
     pub(super) root: &'a Path,
@@ -54,7 +55,7 @@ pub(super) struct Seen<'a> {
     pub(super) objects: &'a Path,
 }
 
-/// Makes a private git directory. If there can be none, it says why.
+/// Makes a private git directory. If that isn't possible, returns why.
 pub(super) fn make(
     repository: &Repository,
     directory: &Path,
@@ -83,7 +84,8 @@ struct Copying {
 impl Copying {
     fn all(&mut self, repository: &Repository, to: &Path, seen: Seen<'_>) -> io::Result<()> {
         let Repository { own, common } = repository;
-        // Git makes the others when it needs them. Where plans come and go, each directory more is felt.
+        // Git makes the others when it needs them. When many plans are opened, each extra directory costs
+        // time.
         for directory in ["objects/info", "refs", "logs"] {
             fs::create_dir_all(to.join(directory))?;
         }
@@ -126,8 +128,8 @@ impl Copying {
         Ok(())
     }
 
-    /// Copies a table of branches: the list of its files, and those. A file on the list may go at any time, because git has made
-    /// one of several; then there is another list.
+    /// Copies a reftable: the list of its files, and the files. A listed file may disappear at any time, because git
+    /// has compacted several into one; then there is a new list.
     fn reftable(&mut self, from: &Path, to: &Path) -> io::Result<()> {
         fs::create_dir_all(to)?;
         let list = |directory: &Path| directory.join("tables.list");
@@ -150,7 +152,7 @@ impl Copying {
         ))
     }
 
-    /// The files right in the directory of a work tree: HEAD, the index, and what git is in the middle of.
+    /// The files directly in the directory of a work tree: HEAD, the index, and those of a git operation in progress.
     fn files_of(&mut self, own: &Path, to: &Path) -> io::Result<()> {
         for item in fs::read_dir(own)? {
             let item = item?;
@@ -169,8 +171,8 @@ impl Copying {
         Ok(())
     }
 
-    /// Copies a directory with what is below it. Locks and samples are left behind, and so is what is no file, and a directory
-    /// with nothing else in it.
+    /// Copies a directory recursively. Skips locks, samples, anything that isn't a file, and directories without
+    /// anything else.
     fn tree(&mut self, from: &Path, to: &Path) -> io::Result<()> {
         let mut pending = vec![(from.to_owned(), to.to_owned())];
         while let Some((from, to)) = pending.pop() {
@@ -186,7 +188,7 @@ impl Copying {
                 if extension == "lock" || extension == "sample" {
                     continue;
                 }
-                // Those of other sandboxes are nobody's branches.
+                // The refs of other sandboxes aren't anyone's branches.
                 let is_pin = name == REFS && from.ends_with("refs");
                 if is_pin {
                     continue;
@@ -202,11 +204,12 @@ impl Copying {
         Ok(())
     }
 
-    /// Copies a file, if it is there, with its time: git decides by the time of the index which files it must read again.
+    /// Copies a file, if it exists, with its mtime: git uses the index's mtime to decide which files it must read
+    /// again.
     fn file(&mut self, from: &Path, to: &Path) -> io::Result<()> {
         self.left = self.left.checked_sub(1).ok_or(io::ErrorKind::QuotaExceeded)?;
         let copied = match fs::read_link(from) {
-            // Hooks often are links into the work tree, by relative ways that are the same inside.
+            // Hooks are often links into the work tree, with relative paths that are the same inside.
             Ok(target) => symlink(target, to),
             Err(_) => copy_file(from, to).map(drop),
         };
@@ -217,8 +220,7 @@ impl Copying {
     }
 }
 
-/// The directories that a directory of objects names in its turn. They may be relative to where it is, and it will be seen
-/// elsewhere.
+/// The alternates of an object directory. They may be relative to its location, and it will be seen at another one.
 fn alternates_of(objects: &Path) -> Vec<PathBuf> {
     let (mut found, mut pending) = (Vec::new(), vec![objects.to_owned()]);
     while let Some(objects) = pending.pop() {
@@ -238,7 +240,7 @@ fn alternates_of(objects: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The line that names another directory of objects. Git takes it as it stands, unless it begins with a quote.
+/// The line that names another object directory. Git uses it verbatim, unless it begins with a quote.
 fn alternate(objects: &Path) -> Vec<u8> {
     let path = objects.as_os_str().as_bytes();
     let mut line = if path.contains(&b'\n') {
@@ -250,7 +252,7 @@ fn alternate(objects: &Path) -> Vec<u8> {
     line
 }
 
-/// Copies a configuration and puts our settings behind it, where they win.
+/// Copies a configuration and appends our settings, so that they win.
 fn configure(from: &Path, to: &Path, root: &Path) -> io::Result<()> {
     let mut text = match fs::read(from) {
         Ok(text) => text,
@@ -265,7 +267,7 @@ fn configure(from: &Path, to: &Path, root: &Path) -> io::Result<()> {
         let (section, key) = name.split_once('.').unwrap_or((name, ""));
         text.extend_from_slice(format!("[{section}]\n\t{key} = {value}\n").as_bytes());
     }
-    // It may say where the work tree is, which would be the user's. What comes last counts.
+    // It may set the work tree, which would be the user's. The last value wins.
     if names_a_tree {
         text.extend_from_slice(b"[core]\n\tworktree = ");
         text.extend_from_slice(&quoted(root.as_os_str().as_bytes()));

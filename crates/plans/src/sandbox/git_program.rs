@@ -1,4 +1,4 @@
-//! The git program, for what files alone cannot do.
+//! The git program, for what can't be done with files alone.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -10,10 +10,10 @@ use tokio::io::AsyncReadExt;
 use super::contract::SandboxError;
 use super::surroundings::Surroundings;
 
-/// How much of what it says is read. We ask for a line or two; the rest is thrown away.
+/// How much of its output is read. We ask for a line or two; the rest is dropped.
 const OUTPUT_LIMIT_BYTES: u64 = 64 * 1024;
 
-/// Runs git, without hooks and with an environment of our own.
+/// Runs git, without hooks and with our own environment.
 #[derive(Clone, Debug)]
 pub(super) struct GitProgram {
     pub(super) processes: Processes,
@@ -21,9 +21,9 @@ pub(super) struct GitProgram {
 }
 
 impl GitProgram {
-    /// Runs it in a directory, and returns what it said.
+    /// Runs it in a directory, and returns its output.
     ///
-    /// *Cancel safety*: dropped halfway, it is stopped wherever it is.
+    /// *Cancel safety*: dropped halfway, git is killed wherever it is.
     pub(super) async fn run(&self, directory: &Path, arguments: &[&OsStr]) -> Result<String, SandboxError> {
         let words: Vec<_> = arguments.iter().map(|word| word.to_string_lossy()).collect();
         let failed = |said: String| SandboxError::Git {

@@ -1,8 +1,9 @@
-//! The sandbox that git knows of: a worktree on a branch of its own, `tidelock/PLAN`.
+//! The sandbox that git knows about: a worktree on its own branch, `tidelock/PLAN`.
 //!
-//! A worktree shares the repository with the user's. Commands in it may write, of that, only what belongs to this worktree:
-//! its administrative directory. So Landlock is needed, all of it. Objects are the user's too: who may write them may delete
-//! them. So git can look at everything in a worktree, and adds and commits nothing; for that there are the other strategies.
+//! A worktree shares the repository with the user. Of that, commands in it may only write to this worktree's
+//! administrative directory. That requires full Landlock support. The objects are the user's too: a process that can
+//! write them can delete them. So git can read everything in a worktree, but can't add or commit; use the other
+//! strategies for that.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -33,7 +34,7 @@ const LOOKS_ONLY: &str =
 pub(super) struct GitWorktree {
     pub(super) git: GitProgram,
     pub(super) scratch: PathBuf,
-    /// What no command may change: the scratch space, and what else is the daemon's.
+    /// What no command may change: the scratch space, and the daemon's other directories.
     pub(super) guarded: Arc<[PathBuf]>,
 }
 
@@ -46,7 +47,7 @@ impl Strategy for GitWorktree {
     async fn create(&self, spec: &SandboxSpec) -> Result<(), SandboxError> {
         let made = self.make(spec).await;
         if made.is_err() {
-            // The first error is the one to be told.
+            // Report the first error.
             drop(self.remove(spec).await);
         }
         made
@@ -83,7 +84,7 @@ impl Strategy for GitWorktree {
             blocking(move || remove_tree(&removed).map_err(SandboxError::io("removing", &removed))).await?;
         let workspace = &spec.workspace;
         if matches!(Repository::of(workspace), Ok(Some(_))) {
-            // Only ours: `git worktree prune` would take others' too that happen not to be mounted.
+            // Only ours: `git worktree prune` would also remove others that happen not to be mounted.
             let tree = Layout {
                 directory: &directory,
             }
@@ -126,7 +127,7 @@ impl GitWorktree {
         let spec = spec.clone();
         blocking(move || {
             let layout = Layout::of(&spec);
-            // Git has just made it, and no command has been inside.
+            // Git has just made it, and no command has run inside.
             let own = repository_of(&layout.tree())?;
             let recorded = administration_file(&spec.directory);
             fs::write(&recorded, own.own.as_os_str().as_bytes())
@@ -137,8 +138,8 @@ impl GitWorktree {
         .await
     }
 
-    /// Deletes the branch of a sandbox if it has no commit that is nowhere else, and if it still stands where it was
-    /// looked at.
+    /// Deletes the branch of a sandbox if all its commits are reachable elsewhere, and if it hasn't moved since it
+    /// was checked.
     async fn remove_branch(
         &self,
         workspace: &Path,
@@ -150,7 +151,7 @@ impl GitWorktree {
         let Ok(tip) = self.git.run(workspace, &ask).await else {
             return Ok(());
         };
-        // As a branch, not as a reference: `--branches` knows them by their short names.
+        // As a branch, not as a ref: `--branches` uses short names.
         let exclude = format!("--exclude={BRANCHES}/{plan}");
         let elsewhere = ["--not", &exclude, "--branches", "--remotes", "--tags", "HEAD"];
         let mut ask: Vec<&OsStr> = ["rev-list", "--max-count=1", &tip].map(OsStr::new).into();
@@ -165,26 +166,26 @@ impl GitWorktree {
     }
 }
 
-/// Where it is kept what HEAD was at the beginning.
+/// The file that records the initial HEAD.
 fn start_file(directory: &Path) -> PathBuf {
     directory.join("start")
 }
 
-/// Where it is kept which directory of the repository is the worktree's own. It lies beside the tree, where no command can
-/// write.
+/// The file that records which directory of the repository belongs to the worktree. It is beside the tree, where no
+/// command can write.
 fn administration_file(directory: &Path) -> PathBuf {
     directory.join("administration")
 }
 
-/// The directory of the repository that belongs to this worktree, which commands in it may write. What the tree itself says
-/// about it is not asked: its `.git` is a file like any other, and a command can make it name the user's own directory.
+/// The directory of the repository that belongs to this worktree, which commands in it may write to. The tree's own
+/// `.git` isn't trusted: it is a file like any other, and a command can make it point to the user's own directory.
 fn administration_of(spec: &SandboxSpec) -> Result<PathBuf, SandboxError> {
     let recorded = administration_file(&spec.directory);
     let repository = repository_of(&spec.workspace)?;
     let worktrees = repository.common.join("worktrees");
     let found = match fs::read(&recorded) {
         Ok(path) => Some(PathBuf::from(OsString::from_vec(path))),
-        // Worktrees of earlier versions have no record. The repository knows them too.
+        // Worktrees of earlier versions have no record, but the repository lists them too.
         Err(error) if is_absence(&error) => named_by_repository(&worktrees, &spec.directory)?,
         Err(error) => return Err(SandboxError::io("reading", &recorded)(error)),
     };
@@ -201,7 +202,7 @@ fn administration_of(spec: &SandboxSpec) -> Result<PathBuf, SandboxError> {
     })
 }
 
-/// The directory that the repository has for a worktree, if it is the only one that claims it.
+/// The repository's directory for a worktree, if only one claims it.
 fn named_by_repository(worktrees: &Path, directory: &Path) -> Result<Option<PathBuf>, SandboxError> {
     let pointer = Layout { directory }.tree().join(".git");
     let items = match fs::read_dir(worktrees) {
@@ -235,7 +236,7 @@ fn repository_of(tree: &Path) -> Result<Repository, SandboxError> {
     })
 }
 
-/// The settings for commands in a worktree. Its configuration is the user's, so they stand in the environment.
+/// The settings for commands in a worktree. Its configuration is the user's, so they are passed in the environment.
 fn settings() -> impl Iterator<Item = (OsString, OsString)> {
     let ours = SETTINGS.iter().filter(|(name, _)| *name != "core.bare");
     let pairs = ours.clone().enumerate().flat_map(|(at, (name, value))| {
@@ -248,7 +249,7 @@ fn settings() -> impl Iterator<Item = (OsString, OsString)> {
     pairs.chain([count])
 }
 
-/// The user's index becomes the worktree's: the same is staged in both.
+/// Copies the user's index to the worktree, so that both have the same staged changes.
 fn copy_index(from: &Repository, to: &Repository) -> Result<(), SandboxError> {
     let items = fs::read_dir(&from.own).map_err(SandboxError::io("reading", &from.own))?;
     for item in items {

@@ -1,4 +1,4 @@
-//! What a capture passes over: what git would ignore in the sandbox, by the rules that the sandbox has now.
+//! What a capture skips: what git would ignore in the sandbox, by the sandbox's current rules.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,11 +6,12 @@ use std::sync::{Arc, OnceLock};
 
 use crate::{IgnoreRules, IgnoreSources, RelPath, Tree};
 
-/// The largest `.gitignore` that is read. A larger one counts as empty, so that what it names is carried rather than lost.
+/// The largest `.gitignore` that is read. A larger one counts as empty, so that the files it names are carried rather
+/// than lost.
 const RULES_LIMIT_BYTES: u64 = 16 * 1024 * 1024;
 
-/// The rules of a workspace that do not come from its tree. They are read at the first capture that finds something, and
-/// kept, so that all captures of a sandbox go by the same ones.
+/// A workspace's ignore rules from outside its tree. They are read at the first capture that finds something, and
+/// cached, so that all captures of a sandbox use the same ones.
 #[derive(Debug)]
 pub(super) struct Ignoring {
     workspace: PathBuf,
@@ -25,7 +26,7 @@ impl Ignoring {
         }
     }
 
-    /// Calls `work` with what decides whether a path of the tree is ignored.
+    /// Calls `work` with the rules that decide whether a path of the tree is ignored.
     pub(super) fn during<R>(
         &self,
         tree: &Tree,
@@ -53,7 +54,7 @@ fn read_rules(tree: &Tree, directory: Option<&RelPath>) -> io::Result<Option<Vec
     let Ok(path) = path else { return Ok(None) };
     match tree.read(&path, RULES_LIMIT_BYTES) {
         Ok(rules) => Ok(Some(rules)),
-        // What is no file, or may not be read, has no rules: git sees it so too.
+        // Anything that isn't a readable file has no rules, as in git.
         Err(_) => Ok(None),
     }
 }

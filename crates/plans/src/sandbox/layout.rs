@@ -1,4 +1,4 @@
-//! Where the parts of a sandbox are, in the directory that is its own.
+//! The parts of a sandbox in its directory.
 
 use std::fs;
 use std::io;
@@ -15,7 +15,7 @@ pub(super) struct Layout<'a> {
     pub(super) directory: &'a Path,
 }
 
-/// The two directories that an overlay needs beside what is below it.
+/// The two directories that an overlay needs in addition to its lower one.
 #[derive(Clone, Debug)]
 pub(super) struct Layer {
     pub(super) upper: PathBuf,
@@ -29,12 +29,12 @@ impl<'a> Layout<'a> {
         }
     }
 
-    /// What the overlay on the base needs.
+    /// The layer of the overlay on the base.
     pub(super) fn layer(&self) -> Layer {
         Layer::below(self.directory.to_owned())
     }
 
-    /// The same for an ignored directory, or a nested repository. It is found by its path, whatever the others are.
+    /// The layer of an ignored directory or a nested repository. It depends only on its path.
     pub(super) fn layer_of(&self, path: &RelPath) -> Layer {
         let name = blake3::hash(path.as_bytes()).to_hex();
         Layer::below(self.directory.join("ignored").join(&name.as_str()[..32]))
@@ -53,7 +53,7 @@ impl<'a> Layout<'a> {
         self.directory.join("no-git.txt")
     }
 
-    /// What a layer covers: a directory of the workspace, or an empty one if that is not there.
+    /// What a layer covers: a directory of the workspace, or an empty one if that doesn't exist.
     pub(super) fn covered(&self, original: &Path) -> Result<PathBuf, SandboxError> {
         if original.is_dir() {
             return Ok(original.to_owned());
@@ -63,7 +63,7 @@ impl<'a> Layout<'a> {
         Ok(empty)
     }
 
-    /// What an overlay shows at the place of the scratch space.
+    /// What an overlay shows in place of the scratch space.
     pub(super) fn lobby(&self) -> PathBuf {
         self.directory.join("lobby")
     }
@@ -83,7 +83,7 @@ impl<'a> Layout<'a> {
         self.directory.join("objects")
     }
 
-    /// What is known of the files of a copy or a worktree.
+    /// The file with the stat data of a copy's or worktree's files.
     pub(super) fn memory(&self) -> PathBuf {
         self.directory.join("memory")
     }
@@ -97,7 +97,7 @@ impl Layer {
         }
     }
 
-    /// Makes both. The upper one gets the permissions of what it will cover, since it is what is seen.
+    /// Makes both. The upper one gets the permissions of the directory it covers, since it is the visible one.
     pub(super) fn make(&self, covers: &Path) -> Result<(), SandboxError> {
         make_directory(&self.work)?;
         make_directory(&self.upper)?;
@@ -105,7 +105,7 @@ impl Layer {
     }
 }
 
-/// Makes a directory for its user alone, and those above it.
+/// Makes a directory that only its user can access, and its parents.
 pub(super) fn make_directory(path: &Path) -> Result<(), SandboxError> {
     fs::DirBuilder::new()
         .recursive(true)
@@ -119,7 +119,7 @@ fn same_permissions(from: &Path, to: &Path) -> io::Result<()> {
     fs::set_permissions(to, fs::Permissions::from_mode(mode))
 }
 
-/// Copies the ignored files of the workspace into a tree. One that has gone meanwhile, or may not be read, is left behind.
+/// Copies the workspace's ignored files into a tree. Skips files that were removed in the meantime or can't be read.
 pub(super) fn copy_ignored_files(spec: &SandboxSpec, to: &Path) -> Result<(), SandboxError> {
     for path in &spec.ignored.files {
         for directory in path.ancestors() {
@@ -143,7 +143,7 @@ pub(super) fn copy_ignored_files(spec: &SandboxSpec, to: &Path) -> Result<(), Sa
     Ok(())
 }
 
-/// A sandbox inside the workspace would contain itself, and one around it would be the workspace.
+/// A sandbox inside the workspace would contain itself, and one around it would contain the workspace.
 pub(super) fn check_places(spec: &SandboxSpec, scratch: &Path) -> io::Result<()> {
     let (workspace, directory) = (&spec.workspace, &spec.directory);
     if !directory.starts_with(scratch) {

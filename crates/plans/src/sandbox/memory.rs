@@ -1,4 +1,4 @@
-//! What was read already: a file whose stat has not moved since is not read again.
+//! A cache of what was read: a file isn't read again while its stat data is unchanged.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -10,15 +10,15 @@ use eventlog::BlobId;
 
 use crate::{Entry, FileKind, FileStat, RelPath};
 
-/// How old the last change of a file must be when it is looked at, to be believed later. The clock of a file system
-/// ticks every ten milliseconds at the slowest; a write within the same tick would leave no trace.
+/// How old a file's last change must be when it is read, to be trusted later. File system clocks tick every ten
+/// milliseconds at the slowest; a write within the same tick would leave no trace.
 const FRESH_NS: i128 = 20_000_000;
-/// The first bytes of a memory that is kept in a file. Another layout gets another number.
+/// The first bytes of a saved memory. Another layout gets another number.
 const MAGIC: &[u8; 8] = b"tlmem\0\0\x01";
-/// What stands behind each path in the file: device, inode, size, two times, mode, hash.
+/// The size of what follows each path in the file: device, inode, size, two times, mode, hash.
 const RECORD_BYTES: usize = 8 + 8 + 8 + 16 + 16 + 4 + 32;
 
-/// Files by path, with the stat that they had when they were read.
+/// Files by path, with their stat data when they were read.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Memory {
     files: HashMap<RelPath, (FileStat, Entry)>,
@@ -29,26 +29,28 @@ pub(super) struct Memory {
 pub(super) struct Moment(i128);
 
 impl Moment {
-    /// This moment. It is compared with times that the kernel wrote into files, so it is the kernel's clock and no other.
+    /// The current moment. It is compared with times that the kernel wrote into files, so it must be the kernel's own
+    /// clock.
     pub(super) fn now() -> Self {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         Self(since.map_or(0, |since| i128::try_from(since.as_nanos()).unwrap_or(i128::MAX)))
     }
 
-    /// Whether a file with this stat, looked at now or later, can be told from one that is written after this moment.
+    /// Whether a file with this stat data, read now or later, can be told apart from one that is written after this
+    /// moment.
     pub(super) fn is_after(self, stat: &FileStat) -> bool {
         stat.changed_ns.saturating_add(FRESH_NS) < self.0
     }
 }
 
 impl Memory {
-    /// What a file holds, if its stat is that of when it was read.
+    /// The content of a file, if its stat data hasn't changed since it was read.
     pub(super) fn recall(&self, path: &RelPath, stat: &FileStat) -> Option<&Entry> {
         let (known, entry) = self.files.get(path)?;
         is_same(known, stat).then_some(entry)
     }
 
-    /// A file was read after this moment, and had this stat before and after.
+    /// Records a file that was read after this moment, with this stat data before and after.
     pub(super) fn learn(&mut self, path: &RelPath, stat: FileStat, entry: &Entry, moment: Moment) {
         if moment.is_after(&stat) {
             self.files.insert(path.clone(), (stat, entry.clone()));
@@ -65,7 +67,6 @@ impl Memory {
         self.files.remove(path);
     }
 
-    /// How many files are known.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.files.len()
@@ -91,7 +92,7 @@ impl Memory {
         file.flush()
     }
 
-    /// Reads what [`save`](Self::save) wrote. One that is damaged or missing is empty: it only costs time.
+    /// Loads what [`save`](Self::save) wrote. A damaged or missing file loads as empty, which only costs time.
     pub(super) fn load(path: &Path) -> Self {
         let read = || -> io::Result<Self> {
             let mut file = BufReader::new(File::open(path)?);
@@ -153,7 +154,7 @@ fn next<const N: usize>(rest: &mut &[u8]) -> io::Result<[u8; N]> {
     Ok(*first)
 }
 
-/// Whether a file was not touched between two looks. How many names it has is no part of its content.
+/// Whether a file wasn't touched between two stats. Its number of names isn't part of its content.
 fn is_same(one: &FileStat, other: &FileStat) -> bool {
     FileStat { links: 0, ..*one } == FileStat { links: 0, ..*other }
 }

@@ -1,11 +1,12 @@
-//! The sandbox that lies over the workspace: an overlay on the base, at the workspace's own path, in namespaces of its own.
+//! The sandbox on top of the workspace: an overlay on the base, at the workspace's own path, in its own namespaces.
 //!
-//! What is ignored is not in the base. Each ignored directory is an overlay on the workspace's own one: builds are warm,
-//! and what is built is the sandbox's. These layers are on a directory that lives: the user's builds may shine through
-//! until the sandbox has its own version of a file. If the user replaces such a directory, the sandbox is opened again before
-//! the next command, unless another one is still in it. Files that plans carry come from the base alone, which never changes.
+//! Ignored files aren't in the base. Each ignored directory is an overlay on the workspace's own one: builds are warm,
+//! and build output stays in the sandbox. The lower directories of these layers can change: the user's builds may show
+//! through until the sandbox has its own version of a file. If the user replaces such a directory, the sandbox is
+//! opened again before the next command, unless another one is still running in it. Files that plans carry come from
+//! the base alone, which never changes.
 //!
-//! A directory with something mounted on it cannot be removed or renamed from inside, only emptied.
+//! A directory with something mounted on it can't be removed or renamed from inside, only emptied.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -33,7 +34,7 @@ use super::surroundings::Surroundings;
 use super::upper::{Walk, walk};
 use crate::{IgnoreRules, LeftOut, ReadBounds, RelPath, Tree, WhyLeftOut};
 
-/// How many names of a directory of the workspace are looked at to find out whether it was replaced.
+/// How many entries of a workspace directory are checked to detect whether it was replaced.
 const LOWER_LIMIT: usize = 10_000;
 
 const TERMINALS: &str = "/dev/pts";
@@ -42,12 +43,12 @@ const TERMINALS: &str = "/dev/pts";
 pub(super) struct Overlay {
     pub(super) processes: Processes,
     pub(super) scratch: PathBuf,
-    /// What no command may change: the scratch space, and what else is the daemon's.
+    /// What no command may change: the scratch space, and the daemon's other directories.
     pub(super) guarded: Arc<[PathBuf]>,
     pub(super) surroundings: Arc<Surroundings>,
 }
 
-/// An overlay that is open. Its view ends with it.
+/// An open overlay. Its view ends with it.
 #[derive(Debug)]
 struct OverlaySandbox {
     spec: SandboxSpec,
@@ -56,29 +57,29 @@ struct OverlaySandbox {
     upper: Tree,
     layers: Vec<LayeredDirectory>,
     ignoring: Ignoring,
-    /// Guards what was read already. It is held to take it out and to put it back, never during a capture.
+    /// Guards the cache of what was read. It is held to take the cache out and to put it back, never during a
+    /// capture.
     memory: Mutex<Memory>,
     remarks: Vec<String>,
 }
 
-/// A directory of the workspace that has a layer of its own.
+/// A directory of the workspace with its own layer.
 #[derive(Debug)]
 struct LayeredDirectory {
     path: RelPath,
     kind: LayeredKind,
     layer: Layer,
-    /// The workspace's directory when it was mounted.
+    /// The state of the workspace's directory when it was mounted.
     lower: LowerMark,
 }
 
-/// Tells whether a directory of the workspace, or one of those in it, was replaced. A layer goes on with the directories that
-/// it has seen: one that was removed is empty for it, whatever is at its place now.
+/// Detects whether a directory of the workspace, or a subdirectory, was replaced. A layer keeps using the directories
+/// that it has seen: a removed one looks empty to it, whatever is at its path now.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct LowerMark(Option<u64>);
 
 impl LowerMark {
-    /// Of a directory, and of the directories right in it. What is replaced further down moves the time of the directory that
-    /// it is in.
+    /// Covers a directory and its direct subdirectories. A replacement further down changes the mtime of its parent.
     fn of(directory: &Path) -> Self {
         let mark = || -> io::Result<u64> {
             let mut hasher = DefaultHasher::new();
@@ -96,12 +97,12 @@ impl LowerMark {
             }
             Ok(hasher.finish())
         };
-        // What cannot be looked at, or moves at this very moment, is another thing at the next look.
+        // If it can't be read, or changes at this very moment, the next check finds a difference.
         Self(mark().ok())
     }
 }
 
-/// Which directory it is, and when a name in it was made or removed.
+/// The directory's identity, and when an entry was last added or removed.
 fn identity(found: &fs::Metadata) -> (u64, u64, i64, i64) {
     (found.dev(), found.ino(), found.mtime(), found.mtime_nsec())
 }
@@ -123,7 +124,7 @@ impl Strategy for Overlay {
         blocking(move || {
             let made = this.make(&spec);
             if made.is_err() {
-                // The first error is the one to be told.
+                // Report the first error.
                 drop(remove_tree(&spec.directory));
             }
             made
@@ -199,10 +200,9 @@ impl Overlay {
         Ok(())
     }
 
-    /// What keeps commands from the daemon's own directories where Landlock cannot, because they lie below a directory that
-    /// commands may write: they are mounted over themselves, so that nothing in them can be written. The directories
-    /// above them are mounted over themselves too, because a mount point cannot be renamed. So are those above the
-    /// workspace.
+    /// The mounts that protect the daemon's own directories where Landlock can't, because they are below a directory
+    /// that commands may write to: they are mounted read-only over themselves. The directories above them are mounted
+    /// over themselves too, because a mount point can't be renamed. So are those above the workspace.
     fn guards(&self, spec: &SandboxSpec) -> Vec<Mount> {
         let bind = |at: &Path| Mount::Bind {
             source: at.to_owned(),
@@ -228,7 +228,7 @@ impl Overlay {
         mounts
     }
 
-    /// What is mounted where. Everything that is found at a place is covered by what is mounted there later.
+    /// The mounts of the view. A later mount covers what was at its path before.
     fn view_of(&self, spec: &SandboxSpec) -> Result<(ViewSpec, Vec<LayeredDirectory>), SandboxError> {
         let layout = Layout::of(spec);
         let overlay = |lower: PathBuf, Layer { upper, work }: Layer, at: PathBuf| Mount::Overlay {
@@ -249,9 +249,9 @@ impl Overlay {
             if !layer.upper.is_dir() {
                 continue;
             }
-            // Before it is mounted: what changes in between is noticed the next time.
+            // Before it is mounted: a change in between is noticed the next time.
             let mark = LowerMark::of(&original);
-            // One that the user has removed is still the sandbox's.
+            // A directory that the user has removed still exists in the sandbox.
             let lower = layout.covered(&original)?;
             let kind = match original.join(".git").symlink_metadata() {
                 Ok(_) => LayeredKind::Repository,
@@ -284,12 +284,13 @@ impl Overlay {
                 }
             }
         }
-        // It has nothing in it but what belongs to this sandbox: bases and other sandboxes are not seen.
+        // It contains only what belongs to this sandbox: bases and other sandboxes are hidden.
         mounts.push(Mount::Bind {
             source: layout.lobby(),
             at: self.scratch.clone(),
         });
-        // The private git directory covers the user's, so its objects are seen where nobody may write.
+        // The private git directory covers the user's, so its objects are mounted where they can't be
+        // written.
         mounts.extend(objects.map(|source| Mount::ReadOnly {
             source,
             at: layout.objects(),
@@ -299,7 +300,7 @@ impl Overlay {
     }
 }
 
-/// The directories that get a layer of their own. Where the base has files of such a directory, the base counts.
+/// The directories that get their own layer. Where the base has files in such a directory, the base wins.
 fn layered(spec: &SandboxSpec) -> impl Iterator<Item = &RelPath> {
     let is_free = |path: &&RelPath| spec.base.manifest.below(path).next().is_none();
     spec.ignored.directories.iter().filter(is_free)
@@ -317,7 +318,7 @@ impl OverlaySandbox {
             tree: Tree::of(root, spec.workspace.clone()),
             upper,
             ignoring: Ignoring::of(&spec.workspace),
-            memory: Mutex::new(Memory::default()), // Guarded as said above.
+            memory: Mutex::new(Memory::default()), // Guarded as described above.
             view,
             layers,
             remarks,
@@ -325,7 +326,8 @@ impl OverlaySandbox {
         })
     }
 
-    /// Nested repositories with work in them. What git itself writes there is none, nor what is ignored.
+    /// Nested repositories with work in them. What git itself writes there doesn't count, and neither do
+    /// ignored files.
     fn changed_repositories(&self, rules: &mut IgnoreRules<'_>) -> io::Result<Vec<LeftOut>> {
         let mut changed = Vec::new();
         for one in &self.layers {
@@ -337,7 +339,7 @@ impl OverlaySandbox {
     }
 }
 
-/// Whether the upper layer of a nested repository has something in it that its git would not ignore.
+/// Whether the upper layer of a nested repository has something that its git wouldn't ignore.
 fn has_work(upper: &Path, path: &RelPath, rules: &mut IgnoreRules<'_>) -> io::Result<bool> {
     if rules.is_ignored(path, true)? {
         return Ok(false);
@@ -370,7 +372,8 @@ impl Sandbox for OverlaySandbox {
         Entrance {
             view: Some(self.view.clone()),
             write_below: vec![root.clone(), temporary.clone()],
-            // It does not see the workspace and the scratch space, and what else is the daemon's it cannot write.
+            // It can't see the workspace and the scratch space, and can't write to the daemon's other
+            // directories.
             kept_apart: Vec::new(),
             environment: Surroundings::of_command(self.spec.plan, &root, &temporary),
             root,
@@ -379,7 +382,7 @@ impl Sandbox for OverlaySandbox {
 
     fn capture(&self, known: &Known, bounds: &ReadBounds) -> io::Result<Captured> {
         let lock = || self.memory.lock().unwrap_or_else(PoisonError::into_inner);
-        // Who captures at the same time finds nothing there, and reads everything itself.
+        // A concurrent capture finds nothing there, and reads everything itself.
         let memory = std::mem::take(&mut *lock());
         let covered: Vec<RelPath> = self.layers.iter().map(|one| one.path.clone()).collect();
         let (walked, changed) = self.ignoring.during(&self.tree, |rules| {

@@ -19,24 +19,24 @@ use super::overlay::Overlay;
 use super::repository::Repository;
 use super::surroundings::Surroundings;
 
-/// The strategies, and what was found out about them. Clones are the same ones.
+/// The strategies, and the results of probing them. Clones share them.
 #[derive(Clone, Debug)]
 pub struct Strategies {
-    /// In the order of preference.
+    /// In order of preference.
     all: Arc<[Probed]>,
 }
 
 #[derive(Debug)]
 struct Probed {
     strategy: Arc<dyn Strategy>,
-    /// What is to be said of it, or why it does not work.
+    /// A description, or why it doesn't work.
     verdict: Result<String, String>,
 }
 
 impl Strategies {
-    /// Tries what works, with sandboxes in this directory. It is the scratch space of all plans: sandboxes lie below it,
-    /// and it is hidden from commands as far as the strategy can. `guarded` are other directories that no command may
-    /// change. The environment is that of the user; of it, the home, the cache and the path count.
+    /// Probes what works, with sandboxes in this directory. It is the scratch space of all plans: it contains the
+    /// sandboxes, and is hidden from commands as far as the strategy can. `guarded` lists other directories that no
+    /// command may change. The environment is the user's; only the home, the cache and the path matter.
     ///
     /// *Cancel safety*: may be dropped at any time.
     pub async fn probe(
@@ -83,15 +83,15 @@ impl Strategies {
         })
     }
 
-    /// All strategies in the order of preference: what is to be said of each, or why it does not work here.
+    /// All strategies in order of preference: a description of each, or why it doesn't work here.
     #[must_use]
     pub fn list(&self) -> Vec<(SandboxStrategy, Result<String, String>)> {
         let shown = |one: &Probed| (one.strategy.name(), one.verdict.clone());
         self.all.iter().map(shown).collect()
     }
 
-    /// The strategy for a new sandbox: the one that is wanted, or the best that works. It looks at the workspace, so it
-    /// blocks a little.
+    /// The strategy for a new sandbox: the requested one, or the best that works. It checks the workspace, so it blocks
+    /// briefly.
     pub fn pick(
         &self,
         wanted: Option<SandboxStrategy>,
@@ -115,18 +115,18 @@ impl Strategies {
         }))
     }
 
-    /// The strategy of a sandbox that is there. If it does not work any more, opening the sandbox says so; removing it
-    /// works all the same.
+    /// The strategy of an existing sandbox. If it no longer works, opening the sandbox reports that; removing it still
+    /// works.
     #[must_use]
     pub fn get(&self, name: SandboxStrategy) -> Arc<dyn Strategy> {
         let found = self.all.iter().find(|one| one.strategy.name() == name);
-        // Every name has one, and the first is as good as any to satisfy the compiler.
+        // Every name has a strategy; the fallback only satisfies the compiler.
         Arc::clone(&found.unwrap_or(&self.all[0]).strategy)
     }
 }
 
-/// The scratch space and everything else that no command may change, by its real path. What lies in another such place is
-/// guarded with it.
+/// The real paths of the scratch space and everything else that no command may change. A directory inside another one
+/// is already guarded with it.
 fn outermost(scratch: &Path, guarded: &[PathBuf]) -> Result<Arc<[PathBuf]>, SandboxError> {
     let mut places = vec![scratch.to_owned()];
     for place in guarded {

@@ -1,8 +1,8 @@
-//! What keeps the objects that a private git directory borrows.
+//! Keeping the objects that a private git directory borrows.
 //!
-//! A sandbox reads objects from the user's repository. If a branch is deleted there and `git gc --prune=now` is run, git
-//! inside of the sandbox would point at nothing. So as long as the sandbox is there, refs below `refs/tidelock` of the
-//! user's repository name what its branches name, and git keeps it.
+//! A sandbox reads objects from the user's repository. If you delete a branch there and run `git gc --prune=now`, git
+//! inside the sandbox would point at missing objects. So as long as the sandbox exists, refs below `refs/tidelock` in
+//! the user's repository point to the same objects as its branches, and git keeps them.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -16,13 +16,13 @@ use super::repository::{Repository, as_commit, is_absence};
 
 /// The directory of our refs, below `refs`.
 pub(super) const REFS: &str = "tidelock";
-/// Where it stands beside a sandbox in whose repository it has refs.
+/// The file beside a sandbox that records which repository has its refs.
 const NOTE: &str = "pinned";
-/// How many refs are made for one sandbox at most: HEAD first, then branches, then the rest. Each is a small file, and is
+/// The maximum number of refs for one sandbox: HEAD first, then branches, then the rest. Each is a small file, and is
 /// made whenever a plan is opened.
 const MOST: usize = 256;
 
-/// Makes refs for whatever the copied branches and tags in a private git directory name.
+/// Makes refs for everything that the copied branches and tags in a private git directory point to.
 pub(super) fn pin(repository: &Repository, private: &Path, spec: &SandboxSpec) -> io::Result<()> {
     let mut tips: Vec<String> = repository.head()?.into_iter().collect();
     let mut others = loose(&private.join("refs"))?;
@@ -34,7 +34,7 @@ pub(super) fn pin(repository: &Repository, private: &Path, spec: &SandboxSpec) -
     if tips.is_empty() {
         return Ok(());
     }
-    // A daemon that dies before the plan is in the log leaves nothing else that knows of them.
+    // If a daemon dies before the plan is in the log, nothing else knows about them.
     fs::write(
         spec.directory.join(NOTE),
         repository.common.as_os_str().as_bytes(),
@@ -47,7 +47,7 @@ pub(super) fn pin(repository: &Repository, private: &Path, spec: &SandboxSpec) -
     Ok(())
 }
 
-/// Takes the refs of a sandbox away. A repository that is gone has none.
+/// Removes the refs of a sandbox. If the repository is gone, there are none.
 pub(super) fn unpin(spec: &SandboxSpec) -> io::Result<()> {
     let Some(repository) = Repository::of(&spec.workspace)? else {
         return Ok(());
@@ -55,7 +55,7 @@ pub(super) fn unpin(spec: &SandboxSpec) -> io::Result<()> {
     unpin_in(&repository.common, &name_of(&spec.directory))
 }
 
-/// Takes the refs of all sandboxes away that are in the directory of a plan which is not there.
+/// Removes the refs of all sandboxes in the directory of a plan that doesn't exist.
 pub(crate) fn unpin_stray(of_plan: &Path) -> io::Result<()> {
     for sandbox in fs::read_dir(of_plan)? {
         let sandbox = sandbox?.path();
@@ -74,8 +74,8 @@ fn unpin_in(common: &Path, name: &Path) -> io::Result<()> {
         Err(error) if !is_absence(&error) => return Err(error),
         _ => {}
     }
-    // The plan may have another sandbox, and other plans have theirs; then the directories stay. Git itself takes away those
-    // that it has emptied by packing.
+    // The plan may have another sandbox, and other plans have theirs; then the directories stay. Git itself
+    // removes those that it has emptied by packing.
     while directory.pop() && !directory.ends_with("refs") {
         match fs::remove_dir(&directory) {
             Err(error) if !is_absence(&error) => break,
@@ -85,14 +85,15 @@ fn unpin_in(common: &Path, name: &Path) -> io::Result<()> {
     unpack(common, name)
 }
 
-/// The refs of a sandbox, by its directory: that of the plan, and a number in it.
+/// The refs of a sandbox, named after its directory: the plan's directory, and a number in it.
 fn name_of(sandbox: &Path) -> PathBuf {
     let number = sandbox.file_name().unwrap_or_default();
     let plan = sandbox.parent().and_then(Path::file_name).unwrap_or_default();
     Path::new("refs").join(REFS).join(plan).join(number)
 }
 
-/// Removes refs from the file that `git gc` packs them into, as git does it: whoever has made the lock may replace the file.
+/// Removes refs from the file that `git gc` packs them into, as git does it: holding the lock file allows replacing the
+/// file.
 fn unpack(common: &Path, name: &Path) -> io::Result<()> {
     let file = common.join("packed-refs");
     let ours = format!(" {}/", name.display());
@@ -110,7 +111,7 @@ fn unpack(common: &Path, name: &Path) -> io::Result<()> {
     let replaced = fs::read(&file).and_then(|text| {
         let (mut kept, mut drops) = (Vec::new(), false);
         for line in text.split_inclusive(|byte| *byte == b'\n') {
-            // What a tag stands for is in the line after it.
+            // A peeled tag is in the line after it.
             drops = has_ours(line) || drops && line.starts_with(b"^");
             if !drops {
                 kept.extend_from_slice(line);
@@ -126,7 +127,7 @@ fn unpack(common: &Path, name: &Path) -> io::Result<()> {
     replaced
 }
 
-/// The refs that are files, with what they name. Those that name another ref have it from there.
+/// The loose refs and their targets. Symbolic refs get theirs from the ref they name.
 fn loose(directory: &Path) -> io::Result<Vec<(String, String)>> {
     let (mut found, mut pending) = (Vec::new(), vec![(directory.to_owned(), "refs".to_owned())]);
     while let Some((directory, name)) = pending.pop() {
@@ -143,7 +144,7 @@ fn loose(directory: &Path) -> io::Result<Vec<(String, String)>> {
     Ok(found)
 }
 
-/// The refs that are packed, but ours.
+/// The packed refs, except ours.
 fn packed(file: &Path) -> io::Result<Vec<(String, String)>> {
     let text = match fs::read(file) {
         Ok(text) => text,

@@ -1,4 +1,4 @@
-//! A sandbox goes away.
+//! Removing a sandbox.
 
 use std::fs;
 use std::io;
@@ -7,26 +7,27 @@ use std::path::{Path, PathBuf};
 
 use super::repository::is_absence;
 
-/// The size of a block that the system counts in.
+/// The block size in which the system counts.
 const BLOCK_BYTES: u64 = 512;
 
-/// How long a path may be before what it names is moved to a shorter one. The system takes twice as many, and a name may
-/// have 255.
+/// The longest path that is used before what it names is moved to a shorter one. The system supports twice as much, and
+/// a name may have 255 bytes.
 const LONG_BYTES: usize = 2048;
 
-/// Removes a directory with everything in it, and says how many bytes that freed. One that is not there is no error.
+/// Removes a directory with everything in it, and returns how many bytes that freed. It is not an error if it
+/// doesn't exist.
 ///
-/// What an actor left may be directories that nobody may write, and an overlay's own that nobody may even read; they are
-/// ours all the same.
+/// An actor may leave read-only directories, and an overlay has directories that can't even be read; we own them, so
+/// they can be removed anyway.
 pub fn remove_tree(root: &Path) -> io::Result<u64> {
     let (mut freed, mut raised) = (0, 0);
-    // A directory is met twice: to look into it, and when it is empty.
+    // A directory is visited twice: to list it, and when it is empty.
     let mut pending = vec![(root.to_owned(), Visit::First)];
     while let Some((path, visit)) = pending.pop() {
         match visit {
             Visit::Last => freed += gone(&path, fs::remove_dir(&path))?,
             Visit::First if path.as_os_str().len() > LONG_BYTES => {
-                // Nobody can name what lies deeper, so it is brought up.
+                // A path can't name what lies deeper, so move it up.
                 let place = root.join(format!("removed-{raised}"));
                 raised += 1;
                 fs::rename(&path, &place).map_err(|error| at(&path, error))?;
@@ -64,7 +65,7 @@ enum Visit {
 
 type Items = Vec<io::Result<(PathBuf, fs::FileType)>>;
 
-/// What is in a directory, which can be emptied then.
+/// Lists a directory, and makes it writable so that it can be emptied.
 fn open_up(path: &Path) -> io::Result<Items> {
     let list = || -> io::Result<Items> {
         let items = fs::read_dir(path)?;

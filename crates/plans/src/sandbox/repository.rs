@@ -1,11 +1,11 @@
-//! The user's repository: where its parts are. It is read as files; no git program is asked.
+//! The user's repository: where its parts are. Reads files only and never runs git.
 
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// How large a file that names another place may be. Git writes a line.
+/// The maximum size of a file that points to another path. Git writes one line.
 const POINTER_LIMIT_BYTES: usize = 64 * 1024;
 
 /// A repository, seen from one of its work trees.
@@ -13,13 +13,14 @@ const POINTER_LIMIT_BYTES: usize = 64 * 1024;
 pub(super) struct Repository {
     /// What belongs to this work tree: its HEAD, its index.
     pub(super) own: PathBuf,
-    /// What all work trees share: branches, objects, configuration. The same directory, unless this is a linked one.
+    /// What all work trees share: branches, objects, configuration. The same directory as `own`, unless this is a
+    /// linked work tree.
     pub(super) common: PathBuf,
 }
 
 impl Repository {
-    /// The repository whose work tree a directory is, if it is one. A submodule and a linked work tree have a file that
-    /// says where the rest is.
+    /// The repository of a work tree, if the directory is one. A submodule and a linked work tree have a file that
+    /// points to the rest.
     pub(super) fn of(workspace: &Path) -> io::Result<Option<Self>> {
         let dot_git = workspace.join(".git");
         let own = match fs::metadata(&dot_git) {
@@ -31,7 +32,7 @@ impl Repository {
             Err(error) if is_absence(&error) => return Ok(None),
             Err(error) => return Err(error),
         };
-        // A directory by that name without a HEAD is nothing to git either.
+        // Git, too, ignores a directory with that name that has no HEAD.
         let own = match fs::canonicalize(&own) {
             Ok(own) if own.join("HEAD").symlink_metadata().is_ok() => own,
             Ok(_) => return Ok(None),
@@ -45,12 +46,12 @@ impl Repository {
         Ok(Some(Self { own, common }))
     }
 
-    /// Whether its branches are kept in a table instead of files.
+    /// Whether its branches are in a reftable instead of files.
     pub(super) fn has_reftable(&self) -> bool {
         self.common.join("reftable").is_dir()
     }
 
-    /// A directory of it that may be the work tree's own or shared, if there is one.
+    /// A directory of the repository that may belong to the work tree or be shared, if it exists.
     pub(super) fn part(&self, name: &str) -> Option<PathBuf> {
         [&self.own, &self.common]
             .into_iter()
@@ -58,7 +59,7 @@ impl Repository {
             .find(|part| part.is_dir())
     }
 
-    /// The commit that HEAD stands on, if there is one.
+    /// The commit that HEAD points to, if any.
     pub(super) fn head(&self) -> io::Result<Option<String>> {
         let Some(head) = read_small(&self.own.join("HEAD"))? else {
             return Ok(None);
@@ -90,7 +91,7 @@ pub(super) fn as_commit(text: &[u8]) -> Option<String> {
     (matches!(text.len(), 40 | 64) && is_hex).then(|| text.to_owned())
 }
 
-/// What a file says after a word that it begins with.
+/// The path that follows a prefix in a file.
 fn pointer(file: &Path, word: &[u8]) -> io::Result<Option<PathBuf>> {
     let Some(content) = read_small(file)? else {
         return Ok(None);

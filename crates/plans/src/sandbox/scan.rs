@@ -1,7 +1,8 @@
-//! What a whole tree has that is not known: a walk of all of it, by stats. Only files whose stat has moved are read.
+//! Finding what isn't known in a whole tree: walks all of it, by stat data. Only files with changed stat data are
+//! read.
 //!
-//! The tree is walked level by level. The directories of a level are shared out among a few threads; what is new is
-//! judged between two levels by one, since rules are read on the way.
+//! The tree is walked level by level. The directories of a level are split among a few threads; new entries are
+//! judged by one thread between two levels, since that reads ignore rules.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -21,20 +22,20 @@ use super::upper::{IsIgnored, is_history, is_linked_repository, is_own};
 use crate::base::uncarried;
 use crate::{Entry, FileKind, FileStat, LeftOut, ReadBounds, RelPath, Tree, TreeError, WhyLeftOut};
 
-/// How many threads walk. It is the kernel that works; more than a few get into each other's way.
+/// How many threads walk. The kernel does the work; more than a few threads get in each other's way.
 const MAX_THREADS: usize = 4;
-/// How many directories one thread takes at least; fewer are not worth a thread.
+/// The minimum number of directories per thread; fewer aren't worth a thread.
 const DIRECTORIES_PER_THREAD: usize = 16;
 
 #[derive(Debug, Default)]
 pub(super) struct Scanned {
-    /// Every path of which something is to be said that is not known.
+    /// Every path with a state that isn't known yet.
     pub(super) found: FoundEntries,
     pub(super) left_out: Vec<LeftOut>,
     pub(super) learned: Memory,
     matched: Vec<RelPath>,
     blind: Vec<RelPath>,
-    /// Directories with something in them whose path is too long.
+    /// Directories that contain paths that are too long.
     too_long: Vec<RelPath>,
 }
 
@@ -198,7 +199,7 @@ impl Scanner<'_> {
         Ok(())
     }
 
-    /// Looks at one path; without a stat it is a directory.
+    /// Checks one path; without stat data, it is a directory.
     fn visit(&self, path: RelPath, stat: Option<FileStat>, part: &mut Part) -> io::Result<()> {
         let kind = stat.map_or(FileKind::Directory, |stat| stat.kind);
         match (kind, self.known.get(&path)) {
@@ -238,7 +239,7 @@ impl Scanner<'_> {
                     }
                     entry
                 }
-                // It went away between the listing and the look. The next capture sees what became of it.
+                // It was removed between the listing and the check. The next capture sees the result.
                 Ok(None) => {
                     scanned.blind.push(path);
                     return Ok(());
@@ -258,7 +259,7 @@ impl Scanner<'_> {
         Ok(())
     }
 
-    /// Finds what is known and was not met. It is nearly always nothing, which counting tells.
+    /// Finds what is known but wasn't found. There is nearly always nothing, which counting shows.
     fn find_missing(&self, scanned: &mut Scanned) {
         let base = &self.known.base;
         let (added, removed) =

@@ -1,7 +1,7 @@
 //! What a command in a sandbox may use outside of it.
 //!
-//! Which places those are follows from the environment of the command, not of the daemon: its home and its caches are
-//! where it thinks that they are.
+//! This depends on the environment of the command, not of the daemon: its home and its caches are where the command
+//! expects them.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -12,26 +12,26 @@ use std::path::{Path, PathBuf};
 
 use protocol::PlanId;
 
-/// Directories for what nobody keeps. Programs put sockets and locks there under names that they agreed on.
+/// Directories for temporary files. Programs put sockets and locks there under agreed names.
 const TEMPORARY: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
 
-/// The directory below the home for what programs can fetch or make again. It is made if it is missing and one of the
-/// programs below is used here.
+/// The directory below the home for what programs can download or rebuild. It is created if it is missing and one of
+/// the programs below is used here.
 const CACHE: &str = ".cache";
 
-/// A program that keeps caches and sessions beside its settings. Only what is named here can be written: settings, hooks,
-/// plug-ins and installed programs are code that runs later, outside of every sandbox.
+/// A program that keeps caches and sessions beside its settings. Only what is listed here can be written: settings,
+/// hooks, plug-ins and installed programs are code that runs later, outside of every sandbox.
 struct Program {
     home: &'static str,
     variable: Option<&'static str>,
-    /// What is there, below the home, if the program is used here. Nothing is made for a program that is not.
+    /// Paths below the home that exist if the program is used here. Nothing is created for a program that isn't.
     marks: &'static [&'static str],
-    /// Directories that can be written. They are made if they are missing, because the command cannot make them.
+    /// Writable directories. They are created if missing, because the command can't create them.
     directories: &'static [&'static str],
-    /// Files that can be written, and are made if they are missing: locks without which two programs would write the
-    /// same cache, and what a program does not start without.
+    /// Writable files that are created if missing: locks without which two programs would write to the same cache,
+    /// and files that a program needs to start.
     made: &'static [&'static str],
-    /// Files that can be written if they are there: credentials that programs renew, and histories that they add to.
+    /// Files that are writable if they exist: credentials that programs renew, and histories that they append to.
     files: &'static [&'static str],
 }
 
@@ -56,7 +56,8 @@ const PROGRAMS: [Program; 6] = [
         home: ".claude",
         variable: Some("CLAUDE_CONFIG_DIR"),
         marks: &[".claude"],
-        // Not `shell-snapshots` and `session-env`: Claude Code runs what is in them, in its other sessions too.
+        // Not `shell-snapshots` and `session-env`: Claude Code runs what is in them, in its other sessions
+        // too.
         directories: &[
             "projects",
             "todos",
@@ -77,7 +78,8 @@ const PROGRAMS: [Program; 6] = [
         home: ".codex",
         variable: Some("CODEX_HOME"),
         marks: &[".codex"],
-        // Not `tmp` and `shell_snapshots`: Codex puts the one on the `PATH` of its commands, and sources the other.
+        // Not `tmp` and `shell_snapshots`: Codex puts the former on the `PATH` of its commands, and sources
+        // the latter.
         directories: &["sessions", "archived_sessions", "log", "thread-writer-locks"],
         made: &["installation_id"],
         files: &["auth.json", "history.jsonl", "version.json", "models_cache.json"],
@@ -100,14 +102,14 @@ const PROGRAMS: [Program; 6] = [
         home: ".local",
         variable: None,
         marks: &[".config/opencode", ".local/share/opencode"],
-        // All of each, since its database makes files beside itself.
+        // Each as a whole, since its database creates files beside itself.
         directories: &["share/opencode", "state/opencode"],
         made: &[],
         files: &[],
     },
 ];
 
-/// What there is around sandboxes: the environment of whoever uses them.
+/// The environment of the user of sandboxes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Surroundings {
     path: OsString,
@@ -125,7 +127,7 @@ impl Surroundings {
         }
     }
 
-    /// The environment of a program of ours: only where programs and the user's settings are.
+    /// The environment for our own programs: only the paths of programs and of the user's settings.
     pub(super) fn environment(&self) -> BTreeMap<OsString, OsString> {
         let home = self
             .home
@@ -137,8 +139,8 @@ impl Surroundings {
             .collect()
     }
 
-    /// The directories above a place that a command could rename, and so put another one in its place: those below a
-    /// directory that it may write. The outermost comes first.
+    /// The directories above a path that a command could rename and replace: those below a directory that it may
+    /// write to. Outermost first.
     pub(super) fn above<'a>(&self, place: &'a Path) -> Vec<&'a Path> {
         let caches = self.home.iter().map(|home| home.join(CACHE));
         let writable = TEMPORARY.iter().map(PathBuf::from).chain(caches);
@@ -162,7 +164,7 @@ impl Surroundings {
             ("TMPDIR".into(), temporary.as_os_str().to_owned()),
             ("TIDELOCK_PLAN".into(), plan.to_string().into()),
         ]);
-        // A workspace without a repository may lie in one. That one is not the sandbox's.
+        // A workspace without a repository may be inside one, which doesn't belong to the sandbox.
         if let Some(above) = root.parent() {
             added.insert("GIT_CEILING_DIRECTORIES".into(), above.as_os_str().to_owned());
         }
@@ -175,8 +177,8 @@ fn absolute(environment: &BTreeMap<OsString, OsString>, name: &str) -> Option<Pa
     path.is_absolute().then_some(path)
 }
 
-/// The places outside of its sandbox that a command with this environment may write, as far as there are any. None of
-/// them leads to what has to be kept apart.
+/// The existing paths outside its sandbox that a command with this environment may write to. They never lead to what
+/// has to be kept apart.
 pub(super) fn shared_places(
     environment: &BTreeMap<OsString, OsString>,
     kept_apart: &[PathBuf],
@@ -220,7 +222,7 @@ pub(super) fn shared_places(
 }
 
 impl Program {
-    /// Where it keeps things, if it is used here.
+    /// Where it keeps its data, if it is used here.
     fn directory(&self, home: Option<&Path>, environment: &BTreeMap<OsString, OsString>) -> Option<PathBuf> {
         if let Some(named) = self.variable.and_then(|name| absolute(environment, name)) {
             return Some(named).filter(|named| named.is_dir());
@@ -247,7 +249,7 @@ fn make_file(path: &Path) {
     unless_there(path, options.open(path).map(drop));
 }
 
-/// If something cannot be made, the command cannot write it, and says so itself if it minds.
+/// If something can't be created, the command can't write to it, and reports that itself if it matters.
 fn unless_there(path: &Path, made: io::Result<()>) {
     match made {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
@@ -265,7 +267,7 @@ struct Places<'a> {
 
 impl Places<'_> {
     fn add(&mut self, place: &Path) {
-        // A place that is a symlink is where it leads to, or nowhere.
+        // A symlink counts as its target; a dangling one is skipped.
         let Ok(real) = place.canonicalize() else {
             return;
         };
@@ -273,8 +275,9 @@ impl Places<'_> {
         let is_below = |one: &&PathBuf| {
             place.starts_with(one) || parent.as_ref().is_some_and(|parent| parent.starts_with(one))
         };
-        // Where commands can write, there is nothing to add, and a symlink may be theirs: what it leads to would become
-        // theirs as well. The temporary directories are written by some commands even if this one may not.
+        // Where commands can already write, there is nothing to add, and a symlink may be theirs: its target
+        // would become writable as well. Some commands can write to the temporary directories even if this
+        // one can't.
         let mut known = self.found.iter();
         let mut temporary = self.temporary.iter();
         if known.any(|one| is_below(&one)) || (real != place && temporary.any(|one| is_below(&one))) {
@@ -290,7 +293,7 @@ impl Places<'_> {
 mod tests {
     use super::*;
 
-    /// A home with everything in it that programs keep there.
+    /// A home with everything that programs keep there.
     fn home(root: &Path) -> BTreeMap<OsString, OsString> {
         for name in [
             "home/.cargo/bin",
@@ -324,7 +327,7 @@ mod tests {
     }
 
     fn root() -> (tempfile::TempDir, PathBuf) {
-        // Not below a temporary directory, where everything can be written.
+        // Not below a temporary directory, where everything is writable.
         let root = tempfile::tempdir_in(std::env::current_dir().unwrap()).unwrap();
         let path = root.path().canonicalize().unwrap();
         (root, path)
@@ -393,18 +396,18 @@ mod tests {
         let (_root, root) = root();
         let environment = home(&root);
         let link = |at: &str| std::os::unix::fs::symlink(root.join("home/.ssh"), root.join(at)).unwrap();
-        // The user's own may lead anywhere.
+        // The user's own symlink may lead anywhere.
         fs::remove_dir(root.join("home/.cargo/registry")).unwrap();
         link("home/.cargo/registry");
         assert!(shared_places(&environment, &[]).contains(&root.join("home/.ssh")));
         fs::remove_file(root.join("home/.cargo/registry")).unwrap();
-        // One in a cache may be a command's.
+        // A symlink in a cache may be a command's.
         let mut moved = environment;
         fs::create_dir(root.join("cache/cargo")).unwrap();
         moved.insert("CARGO_HOME".into(), root.join("cache/cargo").into_os_string());
         link("cache/cargo/registry");
         assert!(!shared_places(&moved, &[]).contains(&root.join("home/.ssh")));
-        // So may one in a temporary directory, also where this command cannot write there.
+        // So may one in a temporary directory, even if this command can't write there.
         let temporary = tempfile::tempdir().unwrap();
         moved.insert("CARGO_HOME".into(), temporary.path().as_os_str().to_owned());
         std::os::unix::fs::symlink(root.join("home/.ssh"), temporary.path().join("registry")).unwrap();

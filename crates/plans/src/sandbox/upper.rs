@@ -1,7 +1,7 @@
-//! What an overlay has that its base has not. It is all in the upper layer, so nothing else is walked.
+//! How an overlay differs from its base. All differences are in the upper layer, so nothing else is walked.
 //!
-//! In the upper layer a deleted name is a whiteout: a character device with the number 0:0. A directory that hides what
-//! the base has at its place is opaque: it has an attribute that says so. Every other directory is merged with the base's.
+//! In the upper layer, a deleted name is a whiteout: a character device with the number 0:0. A directory that hides the
+//! base's directory at its path is opaque, marked by an attribute. Every other directory is merged with the base's.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -19,15 +19,15 @@ use crate::{Entry, FileKind, LeftOut, Manifest, ReadBounds, RelPath, Tree, TreeE
 /// The attribute of an opaque directory, for overlays that were mounted without privileges.
 const OPAQUE: &str = "user.overlay.opaque";
 
-/// What decides whether a path that is not known is passed over; the path, and whether it is a directory.
+/// Decides whether an unknown path is skipped; takes the path, and whether it is a directory.
 pub(super) type IsIgnored<'a> = dyn FnMut(&RelPath, bool) -> io::Result<bool> + 'a;
 
 pub(super) struct Walk<'a> {
     pub(super) upper: &'a Tree,
     pub(super) base: &'a Arc<Manifest>,
-    /// What is known. It should be on the same base; on another one, every path has to be looked at.
+    /// What is known. It should have the same base; with another one, every path has to be checked.
     pub(super) known: &'a Known,
-    /// Places where something else is mounted. They are not looked into.
+    /// Paths where something else is mounted. They aren't entered.
     pub(super) covered: &'a [RelPath],
     pub(super) memory: &'a Memory,
     pub(super) bounds: &'a ReadBounds,
@@ -38,14 +38,14 @@ pub(super) struct Walk<'a> {
 pub(super) struct Walked {
     pub(super) found: FoundEntries,
     pub(super) left_out: Vec<LeftOut>,
-    /// What was read, and what was known already and is still there.
+    /// What was read, and what was known already and still exists.
     pub(super) memory: Memory,
     blind: Vec<RelPath>,
-    /// Directories with something in them whose path is too long.
+    /// Directories that contain paths that are too long.
     too_long: Vec<RelPath>,
 }
 
-/// A directory of the upper layer that is still to be walked.
+/// A directory of the upper layer that still has to be walked.
 struct Pending {
     /// `None` is the root.
     directory: Option<RelPath>,
@@ -112,12 +112,12 @@ pub(super) fn walk(mut walk: Walk<'_>) -> io::Result<Walked> {
     Ok(walked)
 }
 
-/// What is git's, or ours, and never part of a capture.
+/// Whether it belongs to git or to tidelock, and is never part of a capture.
 pub(crate) fn is_own(name: &std::ffi::OsStr, is_in_root: bool) -> bool {
     name == ".git" || Tree::is_passing(name) || (is_in_root && name == ".tidelock")
 }
 
-/// Whether it is the git directory of a repository, or says where that is.
+/// Whether it is the git directory of a repository, or points to it.
 pub(super) fn is_history(name: &std::ffi::OsStr, kind: FileKind) -> bool {
     name == ".git" && kind != FileKind::Special
 }
@@ -131,8 +131,8 @@ pub(super) fn knows_below(known: &Known, path: &RelPath) -> bool {
     known.base.below(path).next().is_some() || since.any(|(_, entry)| entry.is_some())
 }
 
-/// Whether a directory is the work tree of a repository elsewhere: a submodule, or a linked work tree. Its files mean nothing
-/// without that.
+/// Whether a directory is the work tree of a repository elsewhere: a submodule, or a linked work tree. Its files mean
+/// nothing without that repository.
 pub(super) fn is_linked_repository(tree: &Tree, path: &RelPath) -> bool {
     let is_link = |(name, kind): &(std::ffi::OsString, FileKind)| {
         name == ".git" && matches!(kind, FileKind::File | FileKind::Symlink)
@@ -141,7 +141,7 @@ pub(super) fn is_linked_repository(tree: &Tree, path: &RelPath) -> bool {
 }
 
 impl Walk<'_> {
-    /// Looks at one path. A directory is still to be walked.
+    /// Checks one path. A directory is queued to be walked.
     fn visit(
         &mut self,
         path: RelPath,
@@ -164,7 +164,7 @@ impl Walk<'_> {
                             self.nothing_below(&path, walked);
                             walked.found.insert(path, Some(entry));
                         }
-                        // It went away between the listing and the look. The next capture sees what became of it.
+                        // It was removed between the listing and the check. The next capture sees the result.
                         Ok(None) => walked.blind.push(path),
                         Err(error) => walked.not_readable(&path, error)?,
                     }
@@ -212,7 +212,7 @@ impl Walk<'_> {
         }))
     }
 
-    /// Whether it is ignored, and nothing is known of it.
+    /// Whether it is ignored and unknown.
     fn is_passed_over(&mut self, path: &RelPath, is_directory: bool) -> io::Result<bool> {
         Ok(self.known.get(path).is_none() && (self.is_ignored)(path, is_directory)?)
     }
@@ -250,14 +250,14 @@ impl Walk<'_> {
         self.nothing_below(path, walked);
     }
 
-    /// What the base has below a path cannot be seen.
+    /// Marks everything that the base has below a path as hidden.
     fn nothing_below(&self, path: &RelPath, walked: &mut Walked) {
         for (hidden, _) in self.base.below(path) {
             walked.found.insert(hidden.clone(), None);
         }
     }
 
-    /// What is known and not in the upper layer is as the base has it.
+    /// What is known and not in the upper layer matches the base.
     fn look_at_known(&self, walked: &mut Walked) {
         for path in self.known.since.keys() {
             self.look_below(path, walked);
@@ -284,7 +284,7 @@ impl Walked {
         self.blind.push(path);
     }
 
-    /// Something is there and cannot be read: that is said, and the rest goes on.
+    /// Something exists but can't be read: report it, and continue with the rest.
     fn not_readable(&mut self, path: &RelPath, error: TreeError) -> io::Result<()> {
         match error.kind() {
             io::ErrorKind::PermissionDenied => self.leave_out(path.clone(), WhyLeftOut::Unreadable),
@@ -308,7 +308,7 @@ fn is_opaque(directory: impl AsFd) -> io::Result<bool> {
     let mut value = [0; 1];
     match fgetxattr(directory, OPAQUE, &mut value) {
         Ok(length) => Ok(length == 1 && value == *b"y"),
-        // There is none, or it is a longer one that says something else.
+        // There is no such attribute, or it has a longer, different value.
         Err(Errno::NODATA | Errno::RANGE | Errno::OPNOTSUPP) => Ok(false),
         Err(error) => Err(error.into()),
     }

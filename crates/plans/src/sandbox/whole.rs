@@ -1,4 +1,4 @@
-//! A sandbox whose files all lie in a directory of their own: a copy, or a worktree of git.
+//! A sandbox with all its files in its own directory: a copy, or a git worktree.
 
 use std::io;
 use std::path::Path;
@@ -15,12 +15,13 @@ use crate::{Base, IgnoreRules, ReadBounds, Tree};
 
 #[derive(Debug)]
 pub(super) struct Whole {
-    /// Held so that the image stays: a later sandbox of the same base wants it.
+    /// Held so that the image stays: a later sandbox on the same base needs it.
     _base: Base,
     tree: Tree,
     entrance: Entrance,
     ignoring: Ignoring,
-    /// Guards what was read already. It is held to look at the pointer and to add to it, never during a capture.
+    /// Guards the cache of what was read. It is held to read the pointer and to add to the cache, never during a
+    /// capture.
     memory: Mutex<Arc<Memory>>,
     remarks: Vec<String>,
 }
@@ -66,7 +67,7 @@ impl Sandbox for Whole {
                 rules.is_ignored(path, is_directory)
             })
         })?;
-        // Ours goes first, so that what is shared by nobody is added to in place.
+        // Drop our reference first, so that an unshared cache is extended in place.
         drop(memory);
         let gone = scanned.found.iter().filter(|(_, entry)| entry.is_none());
         let gone: Vec<_> = gone.map(|(path, _)| path.clone()).collect();

@@ -18,16 +18,16 @@ use crate::ignores::{IgnoreMatch, Level, bounded_rules};
 use crate::stat_cache::{Cached, FileTime, StatKey};
 use crate::{RelPath, WhyLeftOut};
 
-/// How much of a directory is read at once.
+/// How much of a directory listing is read at once.
 const LISTING_BYTES: usize = 32 * 1024;
-/// What a file of ours is called while it is written into a tree.
+/// The name prefix of our own files while they are written into a tree.
 const PASSING_PREFIX: &[u8] = b".tidelock-passing-";
 
 #[derive(Debug)]
 pub(super) struct ToScan {
     /// `None` is the root.
     pub(super) path: Option<RelPath>,
-    /// The rules of the directory that it is in; `None` for the root.
+    /// The rules of its parent directory; `None` for the root.
     pub(super) above: Option<Arc<Level>>,
     pub(super) ignore_match: IgnoreMatch,
 }
@@ -38,7 +38,7 @@ pub(crate) struct ScannedDirectory {
     pub(crate) path: Option<RelPath>,
     pub(crate) mode: u32,
     pub(crate) modified: FileTime,
-    /// It is ignored, and only there for what may be in it.
+    /// It is ignored, and only included for what may be in it.
     pub(super) is_tentative: bool,
     pub(crate) files: Vec<FoundFile>,
     pub(crate) links: Vec<FoundLink>,
@@ -59,7 +59,7 @@ pub(crate) struct FoundLink {
     pub(crate) target: Box<[u8]>,
 }
 
-/// Opens a directory of a tree without following a symlink anywhere.
+/// Opens a directory of a tree without following any symlinks.
 pub(crate) fn open_below(root: BorrowedFd<'_>, path: Option<&RelPath>) -> Result<OwnedFd, Errno> {
     let name = path.map_or(OsStr::new("."), |path| path.as_path().as_os_str());
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -67,7 +67,7 @@ pub(crate) fn open_below(root: BorrowedFd<'_>, path: Option<&RelPath>) -> Result
     rustix::fs::openat2(root, name, flags, Mode::empty(), resolve)
 }
 
-/// Scans one directory. What vanishes meanwhile is not there.
+/// Scans one directory. Entries that vanish in the meantime are skipped.
 pub(super) fn scan_directory(walk: &Walk<'_>, to_scan: ToScan, found: &mut WalkResult) -> io::Result<()> {
     let directory = match open_below(walk.root.as_fd(), to_scan.path.as_ref()) {
         Ok(directory) => directory,
@@ -135,7 +135,7 @@ pub(super) fn scan_directory(walk: &Walk<'_>, to_scan: ToScan, found: &mut WalkR
     Ok(())
 }
 
-/// A directory that cannot be read is left out; without the root there is nothing.
+/// Leaves out a directory that can't be read; if it is the root, the scan fails.
 fn unreadable(path: Option<RelPath>, error: Errno, found: &mut WalkResult) -> io::Result<()> {
     let path = path.ok_or(error)?;
     found.leave_out(path, WhyLeftOut::Unreadable);
@@ -189,7 +189,7 @@ impl One<'_> {
             }
             FileType::RegularFile => self.file(path, &stat, scanned, found),
             FileType::Symlink => self.link(path, scanned, found)?,
-            // It was none when the directory was read, or the file system does not say so there.
+            // It wasn't a directory when it was listed, or the file system doesn't report types there.
             FileType::Directory => return self.scan(FileType::Directory, scanned, found),
             _ if is_ignored => {}
             _ => found.leave_out(path, WhyLeftOut::Special),
@@ -213,7 +213,7 @@ impl One<'_> {
     fn link(&self, path: RelPath, scanned: &mut ScannedDirectory, found: &mut WalkResult) -> io::Result<()> {
         let target = match rustix::fs::readlinkat(self.directory, self.name, Vec::new()) {
             Ok(target) => target.into_bytes().into_boxed_slice(),
-            // It is gone, or no symlink any more.
+            // It was removed, or is no longer a symlink.
             Err(Errno::NOENT | Errno::INVAL) => return Ok(()),
             Err(error) => return Err(error.into()),
         };
@@ -225,7 +225,7 @@ impl One<'_> {
     }
 }
 
-/// The names in a directory, one after the other in one buffer, with what the directory says they are.
+/// The names in a directory, one after the other in one buffer, with the types from the listing.
 struct Names {
     bytes: Vec<u8>,
     ends: Vec<(usize, FileType)>,
@@ -264,7 +264,7 @@ fn list(directory: &OwnedFd) -> Result<Names, Errno> {
     Ok(names)
 }
 
-/// The `.gitignore` of a directory. Git follows no symlink here, and goes on without one that it may not read.
+/// Reads the `.gitignore` of a directory. Git doesn't follow symlinks here, and ignores a file that it may not read.
 fn read_rules(directory: &OwnedFd) -> io::Result<Option<Vec<u8>>> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     match rustix::fs::openat(directory, c".gitignore", flags, Mode::empty()) {

@@ -1,4 +1,4 @@
-//! From what the threads found to what is told.
+//! Turns what the threads found into the result of the scan.
 
 use std::collections::HashSet;
 
@@ -6,15 +6,16 @@ use super::directory::ScannedDirectory;
 use super::walk::WalkResult;
 use crate::{Ignored, LeftOut, RelPath, WhyLeftOut};
 
-/// How many ignored directories a sandbox takes over. Each is a layer and a mount of its own. The others are told as left
-/// out.
+/// How many ignored directories a sandbox takes over. Each needs its own layer and mount. The others are reported as
+/// left out.
 const DIRECTORIES_LIMIT: usize = 32;
-/// How many ignored files a sandbox takes over. Each is copied for every plan. The others are told as left out.
+/// How many ignored files a sandbox takes over. Each is copied for every plan. The others are reported as left
+/// out.
 const FILES_LIMIT: usize = 1000;
-/// How large such a file may be, in bytes, for the same reason.
+/// The maximum size of such a file, in bytes, for the same reason.
 const FILE_LIMIT_BYTES: u64 = 1024 * 1024;
 
-/// Sorts and bounds what was found. The last value says whether all directories that were scanned are part of the tree.
+/// Sorts and limits what was found. The last value says whether all scanned directories are part of the tree.
 pub(super) fn finish(found: WalkResult) -> (Vec<ScannedDirectory>, Ignored, Vec<LeftOut>, bool) {
     let WalkResult {
         mut directories,
@@ -31,7 +32,7 @@ pub(super) fn finish(found: WalkResult) -> (Vec<ScannedDirectory>, Ignored, Vec<
         directories.retain(|directory| !directory.path.as_ref().is_some_and(is_in_one));
         ignored_directories.retain(|path| !is_in_one(path));
         ignored_files.retain(|(path, _)| !is_in_one(path));
-        // What has no path of its own is in a directory that has one.
+        // An entry without a valid path is in a directory that has one.
         let is_left_in_one = |left: &LeftOut| {
             let directory = || {
                 left.path
@@ -69,7 +70,8 @@ pub(super) fn finish(found: WalkResult) -> (Vec<ScannedDirectory>, Ignored, Vec<
     (directories, ignored, left_out, is_whole)
 }
 
-/// Ignored directories that were entered for something that may be in them, and nothing is. They are ignored whole then.
+/// Ignored directories that were entered for something that may be in them, but isn't. They are then ignored as a
+/// whole.
 fn entered_for_nothing(directories: &[ScannedDirectory]) -> HashSet<RelPath> {
     let paths = |is_wanted: fn(&ScannedDirectory) -> bool| {
         let wanted = directories.iter().filter(move |directory| is_wanted(directory));

@@ -1,7 +1,7 @@
-//! A scan of a workspace: what is in it, what of it has to be read, what is ignored, and what is left out.
+//! A scan of a workspace: what is in it, what has to be read, what is ignored, and what is left out.
 //!
-//! Directories are walked level by level, those of one level by several threads. No symlink is followed, in no part of a
-//! path: every directory is opened from the root's descriptor.
+//! Directories are walked level by level, each level by several threads. No symlink is followed in any part of a path:
+//! every directory is opened from the root's descriptor.
 //!
 //! **What must not happen here:** writing to a workspace, or reading the content of a file other than `.gitignore`.
 
@@ -14,7 +14,7 @@ pub(crate) use directory::{FoundFile, ScannedDirectory, open_below};
 pub(crate) use parallel::{Work, in_parallel};
 pub(crate) use walk::{Scan, ScanError, scan};
 
-/// A name that nobody else has.
+/// A unique name.
 pub(crate) fn random_name() -> String {
     format!(
         "{:016x}",

@@ -4,20 +4,20 @@ use std::num::NonZero;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-/// How many threads work at most. More do not help: they wait for the same disk and the same locks of the kernel.
+/// The maximum number of threads. More don't help: they wait for the same disk and the same kernel locks.
 const THREADS_LIMIT: usize = 8;
-/// So few pieces are done without a second thread: starting one costs as much.
+/// Up to this many pieces are done without a second thread: starting one costs as much.
 const INLINE_LIMIT: usize = 4;
 
-/// What a worker shall do after a piece of work.
+/// What a worker does after a piece of work.
 pub(crate) enum Work {
     Continue,
-    /// Leave the rest undone, since the whole has failed.
+    /// Skip the rest, since the whole operation has failed.
     Stop,
 }
 
-/// Does all pieces of work, in no order, by as many threads as the machine has processors. Each thread works on a state of
-/// its own; the states are given back.
+/// Does all pieces of work, in no particular order, on as many threads as the machine has processors. Each thread has
+/// its own state; returns all states.
 pub(crate) fn in_parallel<T: Send, S: Send>(
     pieces: Vec<T>,
     state: impl Fn() -> S + Sync,
@@ -27,7 +27,7 @@ pub(crate) fn in_parallel<T: Send, S: Send>(
         .map_or(1, NonZero::get)
         .min(THREADS_LIMIT);
     let threads = if pieces.len() <= INLINE_LIMIT { 1 } else { threads };
-    // Guards what is still to do. It is held for one step of the iterator.
+    // Guards the remaining work. It is held for one step of the iterator.
     let left: Mutex<std::vec::IntoIter<T>> = Mutex::new(pieces.into_iter());
     let next = || left.lock().unwrap_or_else(PoisonError::into_inner).next();
     let stop = || *left.lock().unwrap_or_else(PoisonError::into_inner) = Vec::new().into_iter();

@@ -20,9 +20,9 @@ pub(super) struct Walk<'a> {
     pub(super) root: OwnedFd,
     pub(super) sources: &'a IgnoreSources,
     pub(super) cache: &'a StatCache,
-    /// Covers each directory before it is looked at.
+    /// Covers each directory before it is read.
     pub(super) tripwire: Option<&'a Tripwire>,
-    /// Directories that are ours, by device and inode. A workspace that holds them must not hold copies of itself.
+    /// Our own directories, by device and inode. If a workspace contains them, it must not contain copies of itself.
     own: &'a [(u64, u64)],
 }
 
@@ -33,9 +33,9 @@ pub(super) struct WalkResult {
     pub(super) ignored_directories: Vec<RelPath>,
     pub(super) ignored_files: Vec<(RelPath, u64)>,
     pub(super) left_out: Vec<LeftOut>,
-    /// How many entries are as the cache says.
+    /// How many entries match the cache.
     known: u64,
-    /// How many are not, or are not in the cache.
+    /// How many don't, or aren't in the cache.
     unknown: u64,
     /// A directory that the tripwire does not cover was scanned.
     pub(super) is_uncovered: bool,
@@ -45,24 +45,24 @@ pub(super) struct WalkResult {
 
 #[derive(Debug)]
 pub(crate) struct Scan {
-    /// All directories that are part of the tree, in no order.
+    /// All directories that are part of the tree, in no particular order.
     pub(crate) directories: Vec<ScannedDirectory>,
     pub(crate) ignored: Ignored,
     pub(crate) left_out: Vec<LeftOut>,
-    /// Whether all is as in the image that the cache speaks of, nothing more and nothing less.
+    /// Whether everything matches the image that the cache refers to, with nothing added or missing.
     pub(crate) is_as_cached: bool,
     /// Whether the tripwire covers all directories that were scanned.
     pub(crate) is_covered: bool,
-    /// Files with more than one name. Somebody may change them where no tripwire is.
+    /// Files with more than one name. They may be changed where there is no tripwire.
     pub(crate) linked: Vec<(RelPath, StatKey)>,
-    /// The root. Whatever is read of the workspace is read through it.
+    /// The root. Everything in the workspace is read through it.
     pub(crate) root: OwnedFd,
 }
 
 #[derive(Debug)]
 pub(crate) enum ScanError {
     Cancelled,
-    /// The workspace is not there, is no directory, or was taken away meanwhile.
+    /// The workspace doesn't exist, isn't a directory, or was removed in the meantime.
     Gone,
     Io(io::Error),
 }

@@ -6,7 +6,7 @@ use super::{BEFORE, NOW, OTHER, STATES, With, actor, prepared, running};
 use crate::state::{self, Extent, Step};
 use crate::{Attempt, PlanError, PlanRecord, Unapplied};
 
-/// The steps that can be refused, and what becomes of each by state: the next state, or why it is refused. `=` means that
+/// The steps that can be refused, with the result for each state: the next state, or why it is refused. `=` means that
 /// nothing happens.
 const TABLE: &[(With, &str)] = &[
     (
@@ -136,7 +136,7 @@ fn every_step_in_every_state() {
                 let before = prepared(state, *with);
                 let outcome = do_step(step, plan, &before);
                 if let Ok((next, said)) = &outcome {
-                    // Whatever happens is timed, and what does not happen is not said.
+                    // Every change sets the time, and without a change there are no events.
                     let time = if *next == before { BEFORE } else { NOW };
                     assert_eq!(next.changed_at, time, "{step} in {state:?}");
                     assert!(*next != before || said.is_empty(), "{step} in {state:?}");

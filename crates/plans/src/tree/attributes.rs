@@ -1,5 +1,5 @@
-//! What a file has beside its content and its permissions: its owner, access lists, other extended attributes, and the bits
-//! for set-user-id and such. None of it is part of an entry, and none of it may be lost when a file is replaced.
+//! The metadata of a file besides its content and permissions: its owner, access lists, other extended attributes, and
+//! set-user-id and similar bits. It isn't part of an entry, and must not be lost when a file is replaced.
 
 use std::os::fd::AsFd;
 
@@ -12,20 +12,20 @@ use super::resolve::Tree;
 use super::stat::{FileKind, FileStat};
 use crate::{MODE_MASK, RelPath};
 
-/// The most that the system has of names, and of one value.
+/// The system's size limit for the list of names, and for one value.
 const LIMIT_BYTES: usize = 64 * 1024;
 const USUAL_BYTES: usize = 1024;
 /// Set-user-id, set-group-id and the sticky bit.
 const SPECIAL_BITS: u32 = 0o7000;
 
-/// What a file or directory has beside its content and its permissions.
+/// The metadata of a file or directory besides its content and permissions.
 #[derive(Clone, Debug, Default, Eq, PartialEq, Serialize, Deserialize)]
 pub struct FileAttributes {
     owner: (u32, u32),
-    /// The bits for set-user-id and such.
+    /// Set-user-id and similar bits.
     #[serde(default, skip_serializing_if = "is_zero")]
     special: u32,
-    /// The extended attributes, with access lists among them.
+    /// The extended attributes, including access lists.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     extended: Vec<(String, Vec<u8>)>,
 }
@@ -39,7 +39,7 @@ impl FileAttributes {
         self.special != 0 || !self.extended.is_empty()
     }
 
-    /// How much room it takes, roughly.
+    /// Its approximate size.
     pub(crate) fn bytes(&self) -> usize {
         let extended = self.extended.iter();
         // A byte is written as up to four characters.
@@ -50,7 +50,7 @@ impl FileAttributes {
         let stat = fstat(&open)?;
         let names = match sized(|buffer| flistxattr(&open, buffer)) {
             Ok(names) => names,
-            // The file system has none.
+            // The file system doesn't support them.
             Err(Errno::NOTSUP) => Vec::new(),
             Err(error) => return Err(error),
         };
@@ -61,7 +61,7 @@ impl FileAttributes {
             };
             match sized(|buffer| fgetxattr(&open, name, buffer)) {
                 Ok(value) => extended.push((name.to_owned(), value)),
-                // It went meanwhile, or only its owner may see it.
+                // It was removed in the meantime, or only its owner may see it.
                 Err(Errno::NODATA | Errno::ACCESS | Errno::PERM | Errno::NOTSUP) => {}
                 Err(error) => return Err(error),
             }
@@ -75,12 +75,12 @@ impl FileAttributes {
     }
 
     fn give(&self, open: impl AsFd, mode: u32) -> Result<(), Errno> {
-        // The owner may write extended attributes of what is writable only.
+        // The owner may write extended attributes only if the file is writable.
         fchmod(&open, Mode::from_raw_mode(0o700))?;
         for (name, value) in &self.extended {
             match fsetxattr(&open, name.as_str(), value, XattrFlags::empty()) {
                 Ok(()) => {}
-                // Labels and capabilities are the system's: who may not set them gets the usual ones.
+                // Labels and capabilities belong to the system: users who may not set them get the defaults.
                 Err(Errno::PERM | Errno::NOTSUP | Errno::ACCESS)
                     if name.starts_with("security.") || name.starts_with("trusted.") => {}
                 Err(error) => return Err(error),
@@ -88,7 +88,7 @@ impl FileAttributes {
         }
         let special = match own(&open, self.owner)? {
             Owned::Same => self.special,
-            // A program that runs as its owner must not run as another one.
+            // A set-user-id program must not run as a different owner.
             Owned::Other => 0,
         };
         fchmod(&open, Mode::from_raw_mode(special | (mode & MODE_MASK)))
@@ -100,7 +100,7 @@ enum Owned {
     Other,
 }
 
-/// Gives something to an owner, as far as the user may.
+/// Sets the owner, as far as the user may.
 fn own(open: impl AsFd, (user, group): (u32, u32)) -> Result<Owned, Errno> {
     let stat = fstat(&open)?;
     if (stat.st_uid, stat.st_gid) == (user, group) {
@@ -138,7 +138,7 @@ fn sized(read: impl Fn(&mut [u8]) -> Result<usize, Errno>) -> Result<Vec<u8>, Er
 }
 
 impl Tree {
-    /// What a file or directory has beside its content; `None` for everything else, and if nothing is there.
+    /// The metadata of a file or directory; `None` for everything else, and if the path doesn't exist.
     pub(crate) fn attributes(&self, path: &RelPath) -> Result<Option<FileAttributes>, TreeError> {
         let failed = |error: Errno| TreeError::of("read the attributes of", path, error);
         let found = match self.stat(path)? {
@@ -154,8 +154,7 @@ impl Tree {
         found.map(Some).map_err(failed)
     }
 
-    /// Gives a file or directory these attributes and permissions, and brings them to the disk, if they are not what it has
-    /// anyway.
+    /// Sets these attributes and permissions on a file or directory and syncs them to disk, unless it already has them.
     pub(crate) fn set_attributes(
         &self,
         path: &RelPath,

@@ -1,4 +1,4 @@
-//! What can go wrong with a path of a tree.
+//! Errors on a path of a tree.
 
 use std::io;
 
@@ -48,7 +48,7 @@ pub enum TreeError {
 }
 
 impl TreeError {
-    /// What an error of the system means, when something was done to the last name of a path.
+    /// Converts a system error from an operation on the last name of a path.
     pub(super) fn of(what: &'static str, path: &RelPath, error: impl Into<io::Error>) -> Self {
         let (path, source) = (path.to_string(), error.into());
         match Errno::from_io_error(&source) {
@@ -61,8 +61,8 @@ impl TreeError {
         }
     }
 
-    /// The same of the walk to the directory that the last name is in. An `ELOOP` or `EXDEV` comes from the kernel's
-    /// refusal.
+    /// Converts a system error from the walk to the last name's directory. An `ELOOP` or `EXDEV` means that the
+    /// kernel refused.
     pub(super) fn on_the_way(path: &RelPath, error: Errno) -> Self {
         match error {
             Errno::LOOP | Errno::XDEV => Self::LeadsOut {
@@ -72,7 +72,7 @@ impl TreeError {
         }
     }
 
-    /// The same about another path: the one that the user knows, where a name of ours was used.
+    /// The same error for another path: the one that the user knows, where we used a name of our own.
     pub(crate) fn about(self, path: &RelPath) -> Self {
         match self {
             Self::Io { what, source, .. } => Self::Io {
@@ -84,7 +84,7 @@ impl TreeError {
         }
     }
 
-    /// Whether it says that the tree has nothing at the path: something on the way is missing, a file or a symlink.
+    /// Whether it means that the tree has nothing at the path: a parent is missing, or is a file or a symlink.
     #[must_use]
     pub fn is_absence(&self) -> bool {
         matches!(
@@ -93,7 +93,7 @@ impl TreeError {
         )
     }
 
-    /// The kind of it for whoever speaks in errors of the system.
+    /// The matching system error kind.
     #[must_use]
     pub fn kind(&self) -> io::ErrorKind {
         match self {

@@ -1,15 +1,15 @@
-//! A tree of files, reached through the descriptor of its root. Nothing outside of it can be reached through it.
+//! A tree of files, accessed through the descriptor of its root. Nothing outside can be reached through it.
 //!
-//! A path is walked by the kernel, from the root's descriptor, and the kernel refuses to leave the tree and to follow a
-//! symlink on the way (`openat2` with `RESOLVE_BENEATH`, `RESOLVE_NO_SYMLINKS` and `RESOLVE_NO_MAGICLINKS`). What comes
-//! out is the descriptor of the directory that the last name is in, and everything is done to that name in that directory
-//! without following it. So there is no moment between looking at a path and using it in which somebody could put a
-//! symlink there. What is not kept out is a directory that is moved out of the tree at that very instant by somebody who
-//! may do so: what is written then goes along with it, where that somebody could have written it as well.
+//! The kernel walks a path from the root's descriptor, and refuses to leave the tree or to follow a symlink on the way
+//! (`openat2` with `RESOLVE_BENEATH`, `RESOLVE_NO_SYMLINKS` and `RESOLVE_NO_MAGICLINKS`). The result is the descriptor
+//! of the directory that contains the last name, and all operations use that name in that directory without following
+//! it. So there is no moment between checking a path and using it in which someone could put a symlink there. One case
+//! isn't prevented: someone with the permission to do so moves a directory out of the tree at that very instant. What
+//! is written then moves along with it, to where they could have written it themselves.
 //!
 //! Everything here blocks.
 //!
-//! **What must not happen here:** a path of the system as text. Comparing texts is how such walls are climbed.
+//! **What must not happen here:** using a system path as text. Comparing paths as text is how sandboxes are escaped.
 
 mod attributes;
 mod error;

@@ -1,4 +1,4 @@
-//! Looking at a tree.
+//! Reading a tree.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -17,25 +17,25 @@ use super::sparse::{FilePiece, next_piece};
 use super::stat::{FileKind, FileStat};
 use crate::{Entry, LinkTarget, RelPath};
 
-/// How much of a file is read at once: enough to make the calls cheap, little enough for a stack of readers.
+/// How much of a file is read at once: enough to make the calls cheap, little enough for many concurrent readers.
 const READ_BYTES: usize = 128 * 1024;
-/// A file that is read at once has no more than this: as much as a disk reads in one go, if it is not in memory.
+/// The maximum size of a file that is read without waiting: as much as a disk reads in one go, if it isn't in memory.
 const AT_HAND_BYTES: u64 = 64 * 1024;
-/// How often a file that is written while it is read is read again. After that it is taken as it was found; whoever needs
-/// certainty looks again later anyway.
+/// How often a file is read again because it was written during the read. After that, the result is used as is; callers
+/// that need certainty check again later anyway.
 const READINGS: u32 = 3;
 
-/// What bounds the reading of whole files that somebody else made, who may have made them of any size.
+/// Limits for reading whole files that someone else made, with any size.
 #[derive(Clone, Debug)]
 pub struct ReadBounds {
-    /// Nothing more is read once it is cancelled.
+    /// Reading stops once it is cancelled.
     pub scope: Scope,
-    /// A file with more bytes is not read. Holes count: what reads the file later gets them as zeros.
+    /// A larger file isn't read. Holes count: a later reader gets them as zeros.
     pub max_file_bytes: u64,
 }
 
 impl ReadBounds {
-    /// Whether it may go on.
+    /// Fails if reading must stop.
     pub(crate) fn check(&self) -> io::Result<()> {
         match self.scope.cause() {
             None => Ok(()),
@@ -45,14 +45,14 @@ impl ReadBounds {
 }
 
 impl Tree {
-    /// What is at a path; `None` if the tree has nothing there, also because something on the way is missing, a file, or a
-    /// symlink. A file is read whole, for its hash.
+    /// What is at a path; `None` if the tree has nothing there, including when a parent is missing, or is a file or a
+    /// symlink. A file is read completely, for its hash.
     pub fn entry(&self, path: &RelPath) -> Result<Option<Entry>, TreeError> {
         Ok(self.look(path)?.map(|(entry, _)| entry))
     }
 
-    /// The same, with what the file system says of it. If the file was written meanwhile, the two may not belong together;
-    /// then the times of a later look differ.
+    /// Like [`entry`](Self::entry), with the stat data. If the file was written in the meantime, the two may not match;
+    /// then a later stat has different times.
     ///
     /// # Errors
     /// As for [`entry`](Self::entry).
@@ -60,7 +60,7 @@ impl Tree {
         self.look_at(path, None)
     }
 
-    /// The same within bounds.
+    /// Like [`look`](Self::look), within bounds.
     ///
     /// # Errors
     /// As for [`entry`](Self::entry); it is too large; or the scope was cancelled.
@@ -104,7 +104,7 @@ impl Tree {
         Ok(Some((entry, stat)))
     }
 
-    /// What the file system says of a path; `None` as for [`entry`](Self::entry).
+    /// The stat data of a path; `None` as for [`entry`](Self::entry).
     pub fn stat(&self, path: &RelPath) -> Result<Option<FileStat>, TreeError> {
         let found = self.parent(path).and_then(|(directory, name)| {
             statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW)
@@ -117,7 +117,7 @@ impl Tree {
         }
     }
 
-    /// A regular file, open for reading. A pipe does not hold it up.
+    /// Opens a regular file for reading. Doesn't block on a pipe.
     pub fn open_file(&self, path: &RelPath) -> Result<File, TreeError> {
         let (directory, name) = self.parent(path)?;
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -125,7 +125,7 @@ impl Tree {
             path: path.to_string(),
         };
         let file = openat(&directory, name, flags, Mode::empty()).map_err(|error| match error {
-            // A symlink, a socket, and a device without a driver.
+            // A symlink, a socket, or a device without a driver.
             Errno::LOOP | Errno::NXIO | Errno::NODEV => not_a_file(),
             error => TreeError::of("open", path, error),
         })?;
@@ -139,8 +139,7 @@ impl Tree {
         }
     }
 
-    /// What is at a path and its content, if it is a regular file. Both are of one reading: who knows the hash has seen
-    /// exactly this.
+    /// The entry and content of a regular file. Both come from the same read: the hash matches exactly this content.
     ///
     /// # Errors
     /// As for [`read`](Self::read).
@@ -152,8 +151,8 @@ impl Tree {
         Ok((entry_of(stat, &content), content))
     }
 
-    /// The same without waiting: for a small file to which the way is in memory, and which is on the file system of the root.
-    /// `None` says only that it has to be read where that may take its time.
+    /// Like [`file`](Self::file), without waiting: for a small file on the root's file system with a cached path.
+    /// `None` only means that it has to be read where blocking is fine.
     #[must_use]
     pub fn file_at_hand(&self, path: &RelPath) -> Option<(Entry, Vec<u8>)> {
         let file = self.open_at_hand(path)?;
@@ -165,7 +164,7 @@ impl Tree {
         Some((entry_of(stat, &content), content))
     }
 
-    /// The content of a file, whole.
+    /// The whole content of a file.
     ///
     /// # Errors
     /// As for [`open_file`](Self::open_file), or it has more than `limit` bytes.
@@ -181,8 +180,8 @@ impl Tree {
         Ok(LinkTarget(target.into_bytes().into()))
     }
 
-    /// What is in a directory, or in the root: names and kinds, in no order. The names are as they are; not every one of
-    /// them can be part of a [`RelPath`].
+    /// The entries of a directory, or of the root: names and kinds, in no particular order. The names are raw; not all
+    /// of them are valid in a [`RelPath`].
     pub fn list(&self, directory: Option<&RelPath>) -> Result<Vec<(OsString, FileKind)>, TreeError> {
         let open = self.directory(directory)?;
         let failed = |error: Errno| match directory {
@@ -205,7 +204,7 @@ pub(super) fn names_in(directory: impl AsFd) -> Result<Vec<(OsString, FileKind)>
             continue;
         }
         let kind = match item.file_type() {
-            // Not every file system says it in the listing.
+            // Not every file system reports the type in the listing.
             rustix::fs::FileType::Unknown => match statat(&directory, &name, AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(stat) => FileStat::from(stat).kind,
                 Err(Errno::NOENT) => continue,
@@ -218,22 +217,22 @@ pub(super) fn names_in(directory: impl AsFd) -> Result<Vec<(OsString, FileKind)>
     Ok(found)
 }
 
-/// What the file system says of a file that is open.
+/// The stat data of an open file.
 pub(crate) fn stat_of(path: &RelPath, file: &File) -> Result<FileStat, TreeError> {
     fstat(file)
         .map(FileStat::from)
         .map_err(|error| TreeError::of("look at", path, error))
 }
 
-/// The entry of a file that is open, wherever it was read to.
+/// The entry of an open file, whatever its current position.
 pub(crate) fn entry_of_open(path: &RelPath, file: &mut File) -> Result<Entry, TreeError> {
     file.rewind()
         .map_err(|error| TreeError::of("read", path, error))?;
     Ok(hashed(path, file, None)?.0)
 }
 
-/// The entry of a file that is open, read from its beginning. A file that is written meanwhile is read again, so that what
-/// is said is true of one moment.
+/// The entry of an open file, read from its start. A file that is written in the meantime is read again, so that the
+/// result is consistent.
 fn hashed(
     path: &RelPath,
     file: &mut File,
@@ -246,7 +245,7 @@ fn hashed(
         }),
         _ => Ok(()),
     };
-    // It may grow while it is read, so this is asked with every piece.
+    // The file may grow while it is read, so check this with every piece.
     let may_go_on = |size: u64| match bounds {
         Some(bounds) => bounds
             .check()
@@ -280,9 +279,9 @@ fn entry_of(stat: FileStat, content: &[u8]) -> Entry {
     }
 }
 
-/// The content of a file that has about so many bytes.
+/// The content of a file with about this many bytes.
 fn content_of(file: File, expected: u64, path: &RelPath, limit: u64) -> Result<Vec<u8>, TreeError> {
-    // With room for one byte more, one call reads it and the next one finds its end.
+    // With room for one more byte, one call reads it and the next one finds its end.
     let room = usize::try_from(expected.min(limit))
         .unwrap_or(0)
         .saturating_add(1);
@@ -299,8 +298,7 @@ fn content_of(file: File, expected: u64, path: &RelPath, limit: u64) -> Result<V
     Ok(content)
 }
 
-/// The address of what is left to be read, and how much that was. The size is what is expected; for a small file there is
-/// no need of a large buffer.
+/// The address and size of the rest of a file. The expected size avoids a large buffer for a small file.
 fn hash_sized(
     mut content: &File,
     expected: u64,

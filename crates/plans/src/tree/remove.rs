@@ -1,4 +1,4 @@
-//! Taking things out of a tree.
+//! Removing entries from a tree.
 
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, AsRawFd};
@@ -12,10 +12,10 @@ use super::resolve::Tree;
 use super::stat::FileKind;
 use crate::RelPath;
 
-/// How deep a directory may be nested that is taken out whole. One descriptor is open per level; a path of the system
-/// that is as long as it can be has about two thousand names.
+/// The maximum depth of a directory that is removed recursively. One descriptor is open per level; the longest
+/// possible system path has about two thousand names.
 const DEPTH: usize = 2048;
-/// How often a directory is listed again because somebody put something into it while it was being emptied.
+/// How often a directory is listed again because someone added an entry while it was being emptied.
 const ROUNDS: u32 = 8;
 
 impl Tree {
@@ -31,8 +31,8 @@ impl Tree {
         unlinkat(&directory, name, AtFlags::REMOVEDIR).map_err(|error| TreeError::of("remove", path, error))
     }
 
-    /// Removes what is at a path, whatever it is and whatever is in it. Nothing there is no error. What symlinks in it
-    /// point to is left alone.
+    /// Removes whatever is at a path, with everything in it. It is not an error if nothing is there. Symlink targets
+    /// are left alone.
     pub fn remove_all(&self, path: &RelPath) -> Result<(), TreeError> {
         let (directory, name) = match self.parent(path) {
             Err(TreeError::NotFound { .. }) => return Ok(()),
@@ -49,7 +49,7 @@ impl Tree {
 
 fn remove_at(directory: impl AsFd, name: &OsStr) -> Result<(), Errno> {
     match unlinkat(&directory, name, AtFlags::empty()) {
-        // Which of the two it is differs between file systems.
+        // Which of the two errors it is differs between file systems.
         Err(Errno::ISDIR | Errno::PERM) => match unlinkat(&directory, name, AtFlags::REMOVEDIR) {
             Err(Errno::NOTDIR) => Err(Errno::PERM),
             removed => removed,
@@ -72,7 +72,7 @@ fn empty_and_remove(parent: impl AsFd, name: &OsStr, depth: usize) -> Result<(),
             };
             match removed {
                 Ok(()) | Err(Errno::NOENT) => {}
-                // It was another kind of thing when it was listed; the next round sees what it is.
+                // Its type has changed since it was listed; the next round sees the new one.
                 Err(Errno::NOTEMPTY | Errno::NOTDIR | Errno::LOOP) if left > 0 => {}
                 Err(error) => return Err(error),
             }
@@ -84,7 +84,7 @@ fn empty_and_remove(parent: impl AsFd, name: &OsStr, depth: usize) -> Result<(),
     }
 }
 
-/// Opens a directory to empty it. One whose permissions forbid that is given others first: caches are often like that.
+/// Opens a directory to empty it. If its permissions forbid that, changes them first: caches are often read-only.
 fn open_for_removal(parent: impl AsFd, name: &OsStr) -> Result<std::os::fd::OwnedFd, Errno> {
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let place = openat(&parent, name, flags | OFlags::PATH, Mode::empty())?;

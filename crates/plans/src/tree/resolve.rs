@@ -1,4 +1,4 @@
-//! From a path to the directory that its last name is in.
+//! Resolving a path to the directory that contains its last name.
 
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -11,27 +11,27 @@ use super::error::TreeError;
 use super::stat::FileStat;
 use crate::RelPath;
 
-/// How often a walk that the kernel gave up is tried again. It gives up when a rename somewhere came in between, which
-/// cannot go on for long; after that many the error is shown.
+/// How often a walk that the kernel gave up is retried. The kernel gives up when a concurrent rename interferes, which
+/// can't go on for long; after this many attempts, the error is returned.
 const WALKS: u32 = 64;
 
 #[derive(Debug)]
 pub struct Tree {
     root: OwnedFd,
-    /// Where it is, for people.
+    /// Its path, for people.
     path: PathBuf,
     renames: Renames,
 }
 
-/// Which renames a file system is asked for.
+/// Which renames the file system supports.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Renames {
     Any,
-    /// Only those that every file system has, see [`Tree::with_plain_renames`].
+    /// Only those that every file system supports; see [`Tree::with_plain_renames`].
     Plain,
 }
 
-/// A directory of the tree: the root, or one that was opened for the purpose.
+/// A directory of the tree: the root, or one that was opened for an operation.
 #[derive(Debug)]
 pub(super) enum Directory<'tree> {
     Root(BorrowedFd<'tree>),
@@ -48,7 +48,7 @@ impl AsFd for Directory<'_> {
 }
 
 impl Tree {
-    /// The tree at a path of the system. Symlinks on the way to it are followed, as everywhere; it is the root that counts.
+    /// Opens the tree at a system path. Symlinks on the way to it are followed as usual; only the root itself matters.
     pub fn open(path: &Path) -> Result<Self, TreeError> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = open(path, flags, Mode::empty()).map_err(|error| TreeError::Root {
@@ -58,7 +58,7 @@ impl Tree {
         Ok(Self::of(root, path.to_owned()))
     }
 
-    /// The tree below a directory that is open. The path is for people; it is never used to find anything.
+    /// The tree below an open directory. The path is for people; it is never used to find anything.
     #[must_use]
     pub fn of(root: OwnedFd, path_for_people: PathBuf) -> Self {
         Self {
@@ -68,8 +68,8 @@ impl Tree {
         }
     }
 
-    /// The same tree, treated as if its file system could neither exchange two files nor leave alone what is at the new path
-    /// of a rename. Some network file systems, and most that are made with FUSE, are like that.
+    /// The same tree, treated as if its file system could neither exchange two files nor rename without replacing. Some
+    /// network file systems, and most FUSE file systems, are like that.
     #[must_use]
     pub fn with_plain_renames(self) -> Self {
         Self {
@@ -82,7 +82,7 @@ impl Tree {
         self.renames
     }
 
-    /// Where it is, for people.
+    /// Its path, for people.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -93,13 +93,13 @@ impl Tree {
         self.root.as_fd()
     }
 
-    /// A path of the system that leads to a name in the root, as long as the tree is open: also where the root is in a view
-    /// of the file system that others do not have.
+    /// A system path to a name in the root that is valid while the tree is open, even if the root is in a mount
+    /// namespace that others don't have.
     pub(crate) fn through(&self, name: &RelPath) -> PathBuf {
         PathBuf::from(format!("/proc/self/fd/{}", self.root.as_raw_fd())).join(name.as_path())
     }
 
-    /// What the file system says of the root.
+    /// The stat data of the root.
     pub fn root_stat(&self) -> Result<FileStat, TreeError> {
         fstat(&self.root)
             .map(FileStat::from)
@@ -120,7 +120,7 @@ impl Tree {
         })
     }
 
-    /// The directory that the last name of a path is in, and that name.
+    /// The directory that contains the last name of a path, and that name.
     pub(super) fn parent<'path>(
         &self,
         path: &'path RelPath,
@@ -135,7 +135,7 @@ impl Tree {
         Ok((directory, path.name()))
     }
 
-    /// A directory, open for reading; the root if none is named.
+    /// A directory, open for reading; the root for `None`.
     pub(super) fn directory(&self, directory: Option<&RelPath>) -> Result<OwnedFd, TreeError> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         match directory {
@@ -149,7 +149,7 @@ impl Tree {
         }
     }
 
-    /// Opens a file if that needs no waiting: the way to it is in memory, and on the file system of the root.
+    /// Opens a file if that doesn't have to wait: its path is cached, and on the root's file system.
     pub(super) fn open_at_hand(&self, path: &RelPath) -> Option<OwnedFd> {
         let resolve = ResolveFlags::BENEATH
             | ResolveFlags::NO_SYMLINKS
@@ -160,10 +160,10 @@ impl Tree {
         openat2(&self.root, path.as_path(), flags, Mode::empty(), resolve).ok()
     }
 
-    /// Walks a path whole, the last name included, and follows nothing.
+    /// Walks a whole path, including the last name, and follows no symlinks.
     fn walk(&self, path: &RelPath, flags: OFlags) -> Result<OwnedFd, Errno> {
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-        // With `O_NOFOLLOW` a symlink at the end would be no error of its own any more.
+        // With `O_NOFOLLOW`, a symlink at the end would no longer be a separate error.
         let flags = flags | OFlags::CLOEXEC;
         let mut left = WALKS;
         loop {

@@ -1,4 +1,4 @@
-//! Files with holes: what is read of them, and how they are written, costs what their data costs.
+//! Files with holes: reading and writing them costs only as much as their data.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -6,7 +6,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use eventlog::{hole_end, is_zero};
 
 pub trait ContentSink: Write {
-    /// So many zeros, which need not be written.
+    /// This many zeros, which don't have to be written.
     fn hole(&mut self, bytes: u64) -> io::Result<()>;
 }
 
@@ -33,7 +33,7 @@ impl FilePiece<'_> {
     }
 }
 
-/// Reads the next piece of a file, from a place on, which is where its cursor is. None at the end.
+/// Reads the next piece of a file from an offset, which is where its cursor is. `None` at the end.
 pub(crate) fn next_piece<'a>(
     file: &mut &File,
     at: u64,
@@ -50,7 +50,7 @@ pub(crate) fn next_piece<'a>(
     if read == 0 {
         return Ok(None);
     }
-    // Whoever reads little at a time would ask at every step.
+    // A caller that reads little at a time would check at every step.
     if read < HOLE_FROM_BYTES || !is_zero(data) {
         return Ok(Some(FilePiece::Data(data)));
     }
@@ -59,7 +59,7 @@ pub(crate) fn next_piece<'a>(
     Ok(Some(FilePiece::Hole(end - at)))
 }
 
-/// A run of zeros is taken for a hole from this size on.
+/// A run of zeros counts as a hole from this size on.
 const HOLE_FROM_BYTES: usize = 64 * 1024;
 
 pub(crate) fn copy_all(mut from: &File, to: &mut dyn ContentSink) -> io::Result<()> {
@@ -75,7 +75,7 @@ pub(crate) fn copy_all(mut from: &File, to: &mut dyn ContentSink) -> io::Result<
     Ok(())
 }
 
-/// A new file that gets holes where it is told so.
+/// A new file that gets holes where requested.
 #[derive(Debug)]
 pub(crate) struct SparseFile<'a> {
     file: &'a File,

@@ -7,12 +7,13 @@ use rustix::fs::{IFlags, ioctl_getflags, ioctl_setflags};
 use super::resolve::Tree;
 
 impl Tree {
-    /// Asks the file system to put directories that are made in the root from now on far from each other.
+    /// Asks the file system to place new directories in the root far apart from each other.
     ///
-    /// It is for directories that are filled with many files and removed soon after. ext4 makes new files in the part of the
-    /// disk that their directory is in. Without a journal it does not use the number of a removed file again for some
-    /// minutes, and on the way to a free number it looks at all that were removed there lately, for every new file: after a
-    /// few thousand of them, to make a file takes fifty times as long. In a directory elsewhere none were removed.
+    /// This is for directories that are filled with many files and removed soon after. ext4 creates new files in the
+    /// part of the disk where their directory is. Without a journal, it doesn't reuse the inode of a removed file for
+    /// some minutes, and to find a free one it checks all that were recently removed there, for every new file: after a
+    /// few thousand of them, creating a file takes fifty times as long. A directory in another part of the disk avoids
+    /// that.
     pub(crate) fn spread_directories(&self) -> io::Result<()> {
         let root = self.directory(None)?;
         let flags = ioctl_getflags(&root)?;

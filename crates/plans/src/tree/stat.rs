@@ -1,4 +1,4 @@
-//! What the file system says of a path.
+//! The stat data of a path.
 
 use rustix::fs::{FileType, Stat};
 
@@ -13,18 +13,18 @@ pub enum FileKind {
     Special,
 }
 
-/// What the file system says of a path. Two that are equal, taken at different times, mean that nobody wrote the file in
-/// between, as far as the clock of the file system can tell.
+/// The stat data of a path. If two stats at different times are equal, the file wasn't written in between, as far as
+/// the file system's clock can tell.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct FileStat {
     pub kind: FileKind,
-    /// How many bytes it has.
+    /// Its size in bytes.
     pub size: u64,
     /// Its permissions, see [`MODE_MASK`].
     pub mode: u32,
     /// When its content was last written, in nanoseconds since 1970.
     pub modified_ns: i128,
-    /// When anything about it was last changed.
+    /// When anything about it last changed.
     pub changed_ns: i128,
     pub device: u64,
     pub inode: u64,

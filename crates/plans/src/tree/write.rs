@@ -19,18 +19,18 @@ use super::sparse::{ContentSink, SparseFile};
 use super::stat::{FileKind, FileStat};
 use crate::{BadPath, Entry, LinkTarget, MODE_MASK, RelPath};
 
-/// How the name of a file begins that is not finished yet. It is there for the time of one write, and after a kill until
-/// somebody clears it away; it is no part of any tree.
+/// The name prefix of an unfinished file. It exists during one write, and after a kill until it is cleaned up; it isn't
+/// part of any tree.
 const PASSING: &str = ".tidelock-passing-";
 
 impl Tree {
-    /// Whether a name is one of ours that is there for the time of one write. Whoever walks a tree leaves those out.
+    /// Whether a name is one of ours that only exists during a write. Skip those when walking a tree.
     #[must_use]
     pub fn is_passing(name: &OsStr) -> bool {
         name.as_bytes().starts_with(PASSING.as_bytes())
     }
 
-    /// A path beside another one, for something that is there for the time of one write.
+    /// A path beside another one, for something that only exists during a write.
     pub(crate) fn passing_beside(path: &RelPath) -> Result<RelPath, BadPath> {
         let name = format!("{PASSING}{}", protocol::RequestId::generate());
         match path.parent() {
@@ -39,7 +39,7 @@ impl Tree {
         }
     }
 
-    /// Makes a directory and those that it is in, as far as they are missing.
+    /// Makes a directory and its missing parents.
     pub fn make_directories(&self, directory: &RelPath) -> Result<(), TreeError> {
         for path in directory.ancestors().chain([directory.clone()]) {
             let (parent, name) = self.parent(&path)?;
@@ -56,7 +56,7 @@ impl Tree {
         }
     }
 
-    /// Makes the directories that a path is in, as far as they are missing.
+    /// Makes the missing parent directories of a path.
     ///
     /// # Errors
     /// As for [`make_directories`](Self::make_directories).
@@ -70,19 +70,20 @@ impl Tree {
         let (directory, name) = self.parent(path)?;
         let failed = |error| TreeError::of("make the directory", path, error);
         mkdirat(&directory, name, Mode::from_raw_mode(0o700)).map_err(failed)?;
-        // The daemon's own mask is for its own files.
+        // The daemon's umask is for its own files.
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let made = openat(&directory, name, flags, Mode::empty()).map_err(failed)?;
         fchmod(&made, Mode::from_raw_mode(0o755)).map_err(failed)
     }
 
-    /// Writes a file, and says what it is now. It is written beside and renamed into place: a reader sees the old one or
-    /// the new one, whole, and hard links of the old one are not written. A symlink is replaced, not followed.
+    /// Writes a file, and returns its new entry. It is written beside the path and renamed into place: a reader sees
+    /// the complete old or new file, and hard links of the old one aren't written to. A symlink is replaced, not
+    /// followed.
     pub fn write(&self, path: &RelPath, mut content: impl Read, mode: u32) -> Result<Entry, TreeError> {
         self.write_by(path, mode, |to| io::copy(&mut content, to).map(drop))
     }
 
-    /// The same with a content that is given piece by piece.
+    /// Writes a file with content that is supplied piece by piece.
     pub(crate) fn write_by(
         &self,
         path: &RelPath,
@@ -100,13 +101,13 @@ impl Tree {
                 .map_err(|error| TreeError::of("write", path, error))
         });
         if written.is_err() {
-            // The error that is shown is the first one; a file that stays behind is recognised by its name.
+            // Return the first error; a leftover file is recognized by its name.
             unlinkat(&directory, &*passing, AtFlags::empty()).ok();
         }
         written
     }
 
-    /// Makes a new file, in place, and leaves it open. For those that nobody looks at before they are finished.
+    /// Creates a new file in place, and leaves it open. For files that aren't read before they are finished.
     pub(crate) fn write_new(
         &self,
         path: &RelPath,
@@ -122,7 +123,7 @@ impl Tree {
         Ok((file, entry))
     }
 
-    /// Gives a file, a symlink or a directory the present time, so that builds see that it is another one.
+    /// Sets the mtime of a file, symlink or directory to the current time, so that builds notice that it changed.
     pub(crate) fn touch(&self, path: &RelPath) -> Result<(), TreeError> {
         let (directory, name) = self.parent(path)?;
         let now = Timespec {
@@ -144,10 +145,11 @@ impl Tree {
             .map_err(|error| TreeError::of("make the symlink", path, error))
     }
 
-    /// Sets the permissions of a file or directory. Those of a symlink cannot be set.
+    /// Sets the permissions of a file or directory. Those of a symlink can't be set.
     pub fn set_mode(&self, path: &RelPath, mode: u32) -> Result<(), TreeError> {
         let (directory, name) = self.parent(path)?;
-        // Opened as a place and not for reading, so that permissions that forbid reading can be taken back.
+        // Opened with `O_PATH` and not for reading, so that permissions that forbid reading can be changed
+        // back.
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let place = openat(&directory, name, flags, Mode::empty())
             .map_err(|error| TreeError::of("open", path, error))?;
@@ -162,12 +164,12 @@ impl Tree {
             .map_err(|error| TreeError::of("set the permissions of", path, error))
     }
 
-    /// Renames, unless something is at the new path.
+    /// Renames, unless the new path exists.
     pub fn rename_noreplace(&self, from: &RelPath, to: &RelPath) -> Result<(), TreeError> {
         self.rename_into(from, self, to, RenameFlags::NOREPLACE)
     }
 
-    /// Exchanges two paths: in one step, or in three where the file system cannot do that. Both must be there.
+    /// Exchanges two paths: in one step, or in three if the file system can't do that. Both must exist.
     pub fn exchange(&self, one: &RelPath, other: &RelPath) -> Result<(), TreeError> {
         match self.rename_into(one, self, other, RenameFlags::EXCHANGE) {
             Err(TreeError::CannotExchange { .. }) => {}
@@ -183,8 +185,8 @@ impl Tree {
         self.rename_noreplace(&aside, one)
     }
 
-    /// Renames from one tree into another of the same file system. An error names the path in the other one. Where the file
-    /// system does not know how to leave alone what is at the new path, a link is made, which it does leave alone.
+    /// Renames from one tree into another on the same file system. An error names the path in the other tree. If the
+    /// file system can't rename without replacing, a hard link is made instead, which never replaces anything.
     pub(crate) fn rename_into(
         &self,
         from: &RelPath,
@@ -210,7 +212,7 @@ impl Tree {
         renamed.map_err(|error| TreeError::of("rename to", to, error))
     }
 
-    /// Waits until everything on the file system of the root is on the disk.
+    /// Waits until everything on the root's file system is on disk.
     pub(crate) fn sync_everything(&self) -> Result<(), TreeError> {
         syncfs(self.directory(None)?).map_err(|error| TreeError::Root {
             path: self.path().display().to_string(),
@@ -218,7 +220,7 @@ impl Tree {
         })
     }
 
-    /// Waits until the names in a directory, or in the root, are on the disk.
+    /// Waits until the entries of a directory, or of the root, are on disk.
     pub fn sync_directory(&self, directory: Option<&RelPath>) -> Result<(), TreeError> {
         let open = self.directory(directory)?;
         sync(&open).map_err(|error| match directory {
@@ -231,8 +233,8 @@ impl Tree {
     }
 }
 
-/// Renames, unless something is at the new name, by a link. What cannot be linked is renamed if nothing is there right before:
-/// a directory, which takes the place of an empty one at most, and anything on a file system without links.
+/// Renames by a hard link, unless the new name exists. What can't be linked is renamed if nothing is there right
+/// before: a directory, which at most replaces an empty one, and anything on a file system without links.
 fn rename_plainly(
     (source, name): (impl AsFd, &OsStr),
     (target, new_name): (impl AsFd, &OsStr),
@@ -249,7 +251,7 @@ fn rename_plainly(
     }
 }
 
-/// Some file systems have nothing to sync in a directory and say so; that is no failure.
+/// Some file systems can't sync a directory and return an error; that isn't a failure.
 fn sync(open: impl AsFd) -> Result<(), Errno> {
     match fsync(open) {
         Err(Errno::INVAL | Errno::ROFS) => Ok(()),
@@ -257,7 +259,7 @@ fn sync(open: impl AsFd) -> Result<(), Errno> {
     }
 }
 
-/// Writes a content into a new file and gives it its permissions.
+/// Writes a content into a new file and sets its permissions.
 fn fill(
     path: &RelPath,
     file: &File,
@@ -290,7 +292,7 @@ fn fill(
     Ok(Entry::File { hash, size, mode })
 }
 
-/// Hashes what it writes, and remembers whose failure it was if there was one.
+/// Hashes what it writes, and remembers which side failed.
 struct Hashing<'file> {
     file: SparseFile<'file>,
     hasher: BlobHasher,

@@ -1,4 +1,4 @@
-//! What language servers answer.
+//! Answers of language servers.
 
 use std::fmt;
 
@@ -6,21 +6,21 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-/// A place in a text, 1-based; the column counts characters.
+/// A position in a text. Lines and columns start at 1, and columns count characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 pub struct Position {
-    /// The line, from 1 on.
+    /// The line, starting at 1.
     pub line: u32,
-    /// The column, from 1 on.
+    /// The column in characters, starting at 1.
     pub column: u32,
 }
 
-/// A part of a text: from its first character to the place behind its last one.
+/// A part of a text. The end is exclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 pub struct Range {
-    /// Where it begins.
+    /// The position of the first character.
     pub start: Position,
-    /// The place behind its end.
+    /// The position after the last character.
     pub end: Position,
 }
 
@@ -36,349 +36,349 @@ impl fmt::Display for Range {
     }
 }
 
-/// A server that took part in an answer.
+/// A server that contributed to an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AnsweredBy {
-    /// Its id.
+    /// The id of the server.
     pub id: String,
-    /// Its name.
+    /// The name of the server.
     pub server: String,
-    /// Which process of that server it was: the first is 1.
+    /// Which process of that server answered, starting at 1.
     pub generation: u64,
-    /// The version of the document that the answer is about, as the server knows it.
+    /// The version of the document that the answer is about, as the server knows it. Absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub document_version: Option<i32>,
 }
 
-/// A server that should have taken part and did not.
+/// A server that should have contributed to an answer but didn't.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct NotAnswered {
-    /// Its name.
+    /// The name of the server.
     pub server: String,
-    /// The stable code of what went wrong.
+    /// The stable error code.
     pub code: String,
     /// What went wrong.
     pub detail: String,
 }
 
-/// A place in a file, with the code that stands there.
+/// A location in a file, with the code there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Location {
-    /// The file, relative to the workspace.
+    /// The file, relative to the workspace. Absolute if it is outside the workspace.
     pub path: String,
-    /// Where in it.
+    /// The range in the file.
     pub range: Range,
-    /// The line that it begins in, cut if it is long. Missing if the file cannot be read.
+    /// The first line of the range. Long lines are cut. Absent if the file can't be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub excerpt: Option<String>,
 }
 
-/// Places: of definitions, declarations, types, implementations, references.
+/// Locations of definitions, declarations, types, implementations or references.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LocationsAnswer {
-    /// The places, sorted by path and position. None means that the server knows of none.
+    /// The locations, sorted by path and position. Empty if the server knows of none.
     pub locations: Vec<Location>,
-    /// How many there were before the list was cut.
+    /// The number of results before the list was cut.
     pub total: u64,
-    /// What paths are relative to.
+    /// The workspace, as an absolute path. Other paths are relative to it.
     pub workspace: String,
-    /// Who answered.
+    /// The servers that answered.
     pub answered_by: Vec<AnsweredBy>,
 }
 
-/// What a server says about a place.
+/// What a server knows about a position.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct HoverAnswer {
-    /// The text, in Markdown. Missing if there is nothing to say.
+    /// The text, in Markdown. Absent if the server has nothing to show.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// What it is about.
+    /// The range the text is about. Absent if the server doesn't report one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<Range>,
-    /// What paths are relative to.
+    /// The workspace, as an absolute path. Other paths are relative to it.
     pub workspace: String,
-    /// Who answered.
+    /// The servers that answered.
     pub answered_by: Vec<AnsweredBy>,
 }
 
-/// One way to go on.
+/// A completion.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Completion {
-    /// What is shown.
+    /// The text to show.
     pub label: String,
-    /// What it is, such as `function`.
+    /// The kind of symbol, such as `function`. Absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// More about it, such as its type.
+    /// More information, such as the type. Absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
-    /// What is put in, if that is not the label.
+    /// The text to insert. Absent if it is the same as `label`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub insert_text: Option<String>,
 }
 
-/// Ways to go on at a place.
+/// Completions at a position.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CompletionsAnswer {
-    /// In the order that the server thinks best.
+    /// The completions, in the order the server recommends.
     pub completions: Vec<Completion>,
-    /// How many there were before the list was cut.
+    /// The number of results before the list was cut.
     pub total: u64,
-    /// Whether the server says that there are more than it told.
+    /// Whether the server reports that it has more completions than it returned.
     pub incomplete: bool,
-    /// What paths are relative to.
+    /// The workspace, as an absolute path. Other paths are relative to it.
     pub workspace: String,
-    /// Who answered.
+    /// The servers that answered.
     pub answered_by: Vec<AnsweredBy>,
 }
 
-/// A change of a part of a text.
+/// A change to a part of a text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TextEdit {
-    /// What is replaced, in the text as it was.
+    /// The range to replace, in the original text.
     pub range: Range,
-    /// By what.
+    /// The replacement.
     pub new_text: String,
 }
 
-/// What becomes of a file.
+/// A change to a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "change", rename_all = "snake_case")]
 pub enum FileEdit {
-    /// Parts of it are replaced.
+    /// Replaces parts of the file.
     Edit {
         /// The file.
         path: String,
         /// The changes, from top to bottom.
         edits: Vec<TextEdit>,
     },
-    /// It is made.
+    /// Creates the file.
     Create {
         /// The file.
         path: String,
     },
-    /// It gets another name.
+    /// Renames the file.
     Rename {
-        /// The file.
+        /// The current path.
         path: String,
-        /// Its new name.
+        /// The new path.
         new_path: String,
     },
-    /// It goes away.
+    /// Deletes the file.
     Delete {
         /// The file.
         path: String,
     },
 }
 
-/// An edit that a server proposes. Nothing was changed.
+/// Edits that a server proposes. No files were changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct EditAnswer {
-    /// What becomes of which file, in order.
+    /// The changes to files, in order.
     pub files: Vec<FileEdit>,
-    /// The same as a unified diff.
+    /// The same changes as a unified diff.
     pub diff: String,
-    /// What paths are relative to.
+    /// The workspace, as an absolute path. Other paths are relative to it.
     pub workspace: String,
-    /// Who answered.
+    /// The servers that answered.
     pub answered_by: Vec<AnsweredBy>,
 }
 
-/// Something that a server offers to do about a place.
+/// An action that a server offers at a position.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CodeAction {
-    /// What it would do.
+    /// What the action does.
     pub title: String,
-    /// What kind of action it is, such as `quickfix`.
+    /// The kind of action, such as `quickfix`. Absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// Whether the server thinks that it is the one to take.
+    /// Whether the server recommends this action.
     pub preferred: bool,
-    /// Why it cannot be taken now.
+    /// Why the action isn't available now. Absent if it is available.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disabled: Option<String>,
-    /// What it would change, where the server says so.
+    /// The changes the action would make. Empty if the server doesn't report them.
     pub files: Vec<FileEdit>,
 }
 
-/// What can be done about a place. Nothing was changed.
+/// Actions available at a position. No files were changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CodeActionsAnswer {
     /// The actions.
     pub actions: Vec<CodeAction>,
-    /// What paths are relative to.
+    /// The workspace, as an absolute path. Other paths are relative to it.
     pub workspace: String,
-    /// Who answered.
+    /// The servers that answered.
     pub answered_by: Vec<AnsweredBy>,
-    /// Who did not, and why.
+    /// The servers that didn't answer, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_answered: Vec<NotAnswered>,
 }
 
-/// One way to call what is called at a place.
+/// A signature of the function called at a position.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Signature {
-    /// The signature.
+    /// The signature, as text.
     pub label: String,
-    /// What it does, in Markdown.
+    /// The documentation, in Markdown. Absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub documentation: Option<String>,
-    /// Its parameters.
+    /// The parameters.
     pub parameters: Vec<String>,
-    /// Which parameter the place is at.
+    /// The index of the parameter at the position. Absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub active_parameter: Option<u32>,
 }
 
-/// The ways to call what is called at a place.
+/// The signatures of the function called at a position.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SignatureAnswer {
     /// The signatures.
     pub signatures: Vec<Signature>,
-    /// Which of them fits best.
+    /// The index of the signature that fits best. Absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub active: Option<u32>,
-    /// What paths are relative to.
+    /// The workspace, as an absolute path. Other paths are relative to it.
     pub workspace: String,
-    /// Who answered.
+    /// The servers that answered.
     pub answered_by: Vec<AnsweredBy>,
 }
 
-/// Something with a name.
+/// A named symbol.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Symbol {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// What it is, such as `function`.
+    /// The kind of symbol, such as `function`.
     pub kind: String,
-    /// More about it, such as its type.
+    /// More information, such as the type. Absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
-    /// What it stands in.
+    /// The symbol that contains it. Absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub container: Option<String>,
     /// The file.
     pub path: String,
-    /// The place of its name; missing where the server names the file alone.
+    /// The range of the name. Absent if the server only reports the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<Range>,
-    /// How deep it stands in others, from 0 on.
+    /// The nesting depth, starting at 0.
     pub depth: u32,
 }
 
-/// Symbols of a file, in their order, or of a workspace.
+/// The symbols of a file, in source order, or of a workspace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SymbolsAnswer {
     /// The symbols.
     pub symbols: Vec<Symbol>,
-    /// How many there were before the list was cut.
+    /// The number of results before the list was cut.
     pub total: u64,
-    /// What paths are relative to.
+    /// The workspace, as an absolute path. Other paths are relative to it.
     pub workspace: String,
-    /// Who answered.
+    /// The servers that answered.
     pub answered_by: Vec<AnsweredBy>,
 }
 
-/// Somebody who calls, or is called.
+/// A caller or a callee.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Call {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// What it is, such as `function`.
+    /// The kind of symbol, such as `function`.
     pub kind: String,
-    /// More about it.
+    /// More information. Absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
     /// Where it is defined.
     pub location: Location,
-    /// Where the calls stand: in the caller.
+    /// The ranges of the calls, in the caller.
     pub calls: Vec<Range>,
 }
 
-/// Who calls what stands at a place, or whom it calls.
+/// The callers of the function at a position, or the functions it calls.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CallsAnswer {
-    /// The callers, or those who are called.
+    /// The callers or callees.
     pub calls: Vec<Call>,
-    /// How many there were before the list was cut.
+    /// The number of results before the list was cut.
     pub total: u64,
-    /// What paths are relative to.
+    /// The workspace, as an absolute path. Other paths are relative to it.
     pub workspace: String,
-    /// Who answered.
+    /// The servers that answered.
     pub answered_by: Vec<AnsweredBy>,
 }
 
-/// How bad something is.
+/// The severity of a diagnostic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DiagnosticSeverity {
-    /// It is wrong.
+    /// An error.
     Error,
-    /// It may be wrong.
+    /// A possible error.
     Warning,
-    /// Something to know.
+    /// Information.
     Information,
-    /// Something to consider.
+    /// A suggestion.
     Hint,
 }
 
-/// A place that belongs to a diagnostic.
+/// A location related to a diagnostic.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Related {
-    /// Where it is.
+    /// The location.
     pub location: Location,
-    /// What it says.
+    /// The message for this location.
     pub message: String,
 }
 
-/// Something that a server has to say about a file.
+/// A diagnostic that a server reports about a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Diagnostic {
     /// The file.
     pub path: String,
-    /// Where in it.
+    /// The range in the file.
     pub range: Range,
-    /// How bad it is.
+    /// The severity.
     pub severity: DiagnosticSeverity,
-    /// Its code, as the server names it.
+    /// The server's code for the diagnostic. Absent if it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
-    /// Who says so, such as `Pyright` or `Ruff`.
+    /// The tool that reported it, such as `Pyright` or `Ruff`.
     pub source: String,
-    /// What it says.
+    /// The message.
     pub message: String,
-    /// The line that it begins in, cut if it is long.
+    /// The first line of the range. Long lines are cut. Absent if there is none to show.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub excerpt: Option<String>,
-    /// `unnecessary`, `deprecated`.
+    /// Tags: `unnecessary`, `deprecated`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
-    /// What belongs to it.
+    /// Related locations.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub related: Vec<Related>,
 }
 
-/// What the servers have to say about a file as it is on disk now.
+/// Diagnostics for a file as it is on disk now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DiagnosticsAnswer {
-    /// Sorted by place. None means that all that answered have nothing to complain about.
+    /// The diagnostics, sorted by position. Empty if every server that answered found no problems.
     pub diagnostics: Vec<Diagnostic>,
-    /// How many there were before the list was cut.
+    /// The number of results before the list was cut.
     pub total: u64,
-    /// What paths are relative to.
+    /// The workspace, as an absolute path. Other paths are relative to it.
     pub workspace: String,
-    /// Who answered.
+    /// The servers that answered.
     pub answered_by: Vec<AnsweredBy>,
-    /// Who did not, and why.
+    /// The servers that didn't answer, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_answered: Vec<NotAnswered>,
 }
 
-/// The answer to a request of the protocol itself.
+/// The answer to a raw LSP request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RawAnswer {
-    /// What the server answered.
+    /// The result, as the server sent it.
     pub result: Value,
-    /// Who answered.
+    /// The server that answered.
     pub answered_by: AnsweredBy,
 }

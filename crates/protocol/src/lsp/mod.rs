@@ -1,8 +1,8 @@
-//! Language servers: which there are, and what they know about code.
+//! Language servers: which ones are available, and what they know about code.
 //!
-//! Lines and columns are 1-based, as people count them; a column counts characters (Unicode scalar values), not
-//! bytes and not UTF-16 units. A range begins at its first character and ends *before* its last position. Paths are
-//! relative to the workspace; what lies outside of it is absolute.
+//! Lines and columns start at 1, as people count them. A column counts characters (Unicode scalar values),
+//! not bytes or UTF-16 units. A range starts at its first character and ends *before* its end position. Paths
+//! are relative to the workspace; paths outside it are absolute.
 
 mod answer;
 mod query;

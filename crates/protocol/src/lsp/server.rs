@@ -1,25 +1,25 @@
-//! Language servers as they run, and as they are configured.
+//! Language servers: running and configured.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// What a server is doing.
+/// The state of a language server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ServerState {
-    /// Its first process is on its way.
+    /// Its first process is starting.
     Starting,
-    /// It answers.
+    /// It is ready for requests.
     Ready,
-    /// A new process takes the place of the last one; callers wait or are told so.
+    /// A new process is replacing the previous one. Callers wait, or get `server_restarting`.
     Restarting,
     /// It is being stopped.
     Stopping,
-    /// No process. A query starts it again, unless it was stopped by hand.
+    /// It has no process. A query starts it again, unless a user stopped it.
     Stopped,
-    /// It could not be started, or crashed too often.
+    /// It couldn't be started, or crashed too often.
     Failed,
 }
 
@@ -27,74 +27,74 @@ pub enum ServerState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ServerReadiness {
-    /// It has, as far as it says.
+    /// It has read the workspace, as far as it reports.
     Ready,
-    /// It is still reading: answers may be incomplete.
+    /// It is still reading the workspace. Answers may be incomplete.
     Indexing,
 }
 
-/// What a server says that it is working on.
+/// Progress that a server reports.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ServerProgress {
-    /// What it is doing.
+    /// What the server is doing.
     pub title: String,
-    /// More about it.
+    /// More details. Absent if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// How far it is.
+    /// The progress in percent. Absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub percentage: Option<u32>,
 }
 
-/// One language server of one workspace, shared by everybody.
+/// A language server for one workspace, shared by all clients.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Server {
-    /// Names it in paths: the name of the server and a short hash of its root.
+    /// The id, for use in paths: the name of the server and a short hash of its root.
     pub id: String,
-    /// What it is doing.
+    /// The state of the server.
     pub state: ServerState,
     /// The name of the server, such as `rust-analyzer`.
     pub server: String,
-    /// The directory that it works on.
+    /// The directory it works on.
     pub root: String,
-    /// Which process it is: goes up by one with each.
+    /// The number of the current process. It increases by one with each new process.
     pub generation: u64,
-    /// How long it has been in this state.
+    /// How long the server has been in this state, in milliseconds.
     pub since_ms: u64,
-    /// Whether it has read the workspace; only while it is ready.
+    /// Whether the server has read the workspace. Only present while it is ready.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub readiness: Option<ServerReadiness>,
-    /// What it is working on.
+    /// The tasks the server reports as in progress.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub progress: Vec<ServerProgress>,
-    /// Its process; there may be more below it.
+    /// The process id, which may have child processes. Absent if there is no process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
-    /// The memory of its process tree.
+    /// The memory of its process tree, in bytes. Absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rss_bytes: Option<u64>,
-    /// How often it was started again.
+    /// How many times the server was restarted.
     pub restarts: u64,
-    /// Why it failed, was started again or stopped the last time.
+    /// Why the server last failed, restarted or stopped. Absent if it never has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_error: Option<String>,
-    /// When a failed server may be tried again.
+    /// How long until a failed server can be retried, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
-    /// How many are using it right now.
+    /// The number of current users of the server.
     pub leases: u64,
-    /// Documents that are open in it.
+    /// The number of documents open in the server.
     pub open_documents: u64,
-    /// Requests that it has not answered yet.
+    /// The number of requests the server hasn't answered yet.
     pub pending_requests: u64,
-    /// Requests that were sent to it, over all generations.
+    /// The number of requests sent to the server, over all generations.
     pub requests: u64,
 }
 
-/// The answer of `GET /v1/lsp/servers`.
+/// The response of `GET /v1/lsp/servers`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ServerList {
-    /// All servers that were used, sorted by root and name.
+    /// All servers that have been used, sorted by root and name.
     pub servers: Vec<Server>,
 }
 
@@ -102,15 +102,15 @@ pub struct ServerList {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StartServer {
-    /// A file or a directory, as an absolute path.
+    /// The absolute path of a file or directory.
     pub path: String,
-    /// The server, by name. Left out, those for the language of the file.
+    /// The name of the server. Defaults to the servers for the file's language.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
-    /// The workspace; see `CodeQuery`.
+    /// The workspace. See `CodeQuery`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
-    /// Variables of the caller that say where programs are; see `CodeQuery`.
+    /// The caller's environment variables for finding programs. See `CodeQuery`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub environment: BTreeMap<String, String>,
 }
@@ -119,42 +119,42 @@ pub struct StartServer {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChangeServer {
-    /// Only if this is still the current generation. Left out, it is done to whichever there is.
+    /// Only act if this is still the current generation. If omitted, act on the current one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generation: Option<u64>,
 }
 
-/// The answer of `GET /v1/lsp/servers/{id}/health`.
+/// The response of `GET /v1/lsp/servers/{id}/health`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ServerHealth {
     /// The server.
     #[serde(flatten)]
     pub server: Server,
-    /// Whether its process lives.
+    /// Whether its process is alive.
     pub alive: bool,
-    /// Whether it answered a small request in time; missing if it was not in a state to be asked.
+    /// Whether it answered a small request in time. Absent if its state didn't allow a request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answers: Option<bool>,
-    /// How long that took.
+    /// How long the answer took, in milliseconds. Absent if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answered_in_ms: Option<u64>,
 }
 
-/// The answer of `GET /v1/lsp/servers/{id}/log`.
+/// The response of `GET /v1/lsp/servers/{id}/log`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ServerLog {
-    /// What it said lately, oldest first.
+    /// The most recent lines, oldest first.
     pub lines: Vec<ServerLogLine>,
 }
 
-/// Something that a server said.
+/// A line in the log of a server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ServerLogLine {
-    /// When, in RFC 3339.
+    /// When it was logged, in RFC 3339.
     pub at: String,
-    /// `error`, `warning`, `info`, `log`, `stderr`, or `state` for what happened to the server.
+    /// `error`, `warning`, `info`, `log`, `stderr`, or `state` for changes of the server's state.
     pub level: String,
-    /// What it said.
+    /// The text of the line.
     pub text: String,
 }
 
@@ -162,80 +162,81 @@ pub struct ServerLogLine {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "availability", rename_all = "snake_case")]
 pub enum Availability {
-    /// Its program is there.
+    /// The program is installed.
     Found {
         /// The program.
         program: String,
-        /// Its arguments.
+        /// The arguments.
         arguments: Vec<String>,
     },
-    /// It is not.
+    /// The program isn't installed.
     Missing {
-        /// How to get it.
+        /// How to install it.
         install: String,
     },
 }
 
-/// A server as it is configured.
+/// A configured server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ConfiguredServer {
-    /// Its name.
+    /// The name of the server.
     pub server: String,
-    /// The languages that it is for.
+    /// The languages the server supports.
     pub languages: Vec<String>,
     /// `primary` or `supplement`.
     pub role: String,
-    /// Where this comes from: `built-in`, `user` or `repository`.
+    /// The source of this configuration: `built-in`, `user` or `repository`.
     pub source: String,
-    /// Whether it is turned off by configuration.
+    /// Whether the configuration disables the server.
     pub disabled: bool,
-    /// Whether it can be started here.
+    /// Whether the server can be started here.
     #[serde(flatten)]
     pub availability: Availability,
 }
 
-/// Something to know about the configuration.
+/// A note about the configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ConfigNote {
     /// The file.
     pub path: String,
-    /// What is the matter with it.
+    /// The problem with the file.
     pub message: String,
-    /// What `POST /v1/lsp/config/trust` wants to see, if the file is not trusted yet.
+    /// The hash to pass to `POST /v1/lsp/config/trust`. Absent unless the file isn't trusted yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash: Option<String>,
 }
 
-/// The answer of `GET /v1/lsp/config`.
+/// The response of `GET /v1/lsp/config`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LspConfig {
-    /// The workspace that it is for.
+    /// The workspace this configuration is for.
     pub workspace: String,
-    /// Whether its `.lsp.json`, and servers that lie in it, are used: somebody has trusted it as it is now.
+    /// Whether the workspace's `.lsp.json` and the servers inside the workspace are used. This requires that
+    /// a user has trusted its current content.
     pub trusted: bool,
-    /// What `POST /v1/lsp/config/trust` wants to see to trust it as it is now.
+    /// The hash to pass to `POST /v1/lsp/config/trust` to trust the current content.
     pub hash: String,
     /// All servers, sorted by name.
     pub servers: Vec<ConfiguredServer>,
-    /// What to know about it.
+    /// Notes about the configuration.
     pub notes: Vec<ConfigNote>,
 }
 
-/// The body of `POST /v1/lsp/config/trust`: lets a repository's `.lsp.json` take effect, as it is now.
+/// The body of `POST /v1/lsp/config/trust`: trusts the current content of a repository's `.lsp.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TrustConfig {
-    /// The workspace or its `.lsp.json`, as an absolute path.
+    /// The absolute path of the workspace or its `.lsp.json`.
     pub path: String,
-    /// The hash that was shown, so that nothing else is trusted than what was looked at.
+    /// The hash that was shown, so that only the content that was reviewed becomes trusted.
     pub hash: String,
 }
 
-/// The answer of `POST /v1/lsp/config/trust`.
+/// The response of `POST /v1/lsp/config/trust`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Trusted {
     /// The file.
     pub path: String,
-    /// The content that is trusted.
+    /// The hash of the trusted content.
     pub hash: String,
 }

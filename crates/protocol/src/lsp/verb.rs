@@ -1,4 +1,4 @@
-//! The questions that language servers answer, declared once for HTTP, MCP and the tools of sessions.
+//! The queries that language servers answer, declared once for HTTP, MCP and the tools of sessions.
 
 use serde::Serialize;
 
@@ -9,29 +9,29 @@ use super::answer::{
 
 macro_rules! verbs {
     ($($verb:ident, $name:literal, [$($member:literal),+], $description:literal;)+) => {
-        /// A question about code.
+        /// A query about code.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum CodeVerb {
             $(#[doc = $description] $verb,)+
         }
 
         impl CodeVerb {
-            /// All of them.
+            /// All verbs.
             pub const ALL: &'static [Self] = &[$(Self::$verb),+];
 
-            /// The last part of its path, `POST /v1/lsp/{name}`.
+            /// The last segment of its path, `POST /v1/lsp/{name}`.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$verb => $name,)+ }
             }
 
-            /// What it finds out, in one sentence.
+            /// A one-sentence description.
             #[must_use]
             pub const fn description(self) -> &'static str {
                 match self { $(Self::$verb => $description,)+ }
             }
 
-            /// The members of a [`CodeQuery`](super::CodeQuery) that it takes besides those that all questions take.
+            /// The fields of a [`CodeQuery`](super::CodeQuery) it takes in addition to those that all verbs take.
             #[must_use]
             pub const fn takes(self) -> &'static [&'static str] {
                 match self { $(Self::$verb => &[$($member),+],)+ }
@@ -74,40 +74,40 @@ verbs! {
 }
 
 impl CodeVerb {
-    /// The verb of a name.
+    /// The verb with this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|verb| verb.name() == name)
     }
 
-    /// Whether it is about a position of a file. [`Format`](Self::Format) can do without.
+    /// Whether it needs a position in a file. The position is optional for [`Format`](Self::Format).
     #[must_use]
     pub fn has_position(self) -> bool {
         self.takes().contains(&"line") && self != Self::Format
     }
 }
 
-/// The answer to a question about code. Each verb has one of these.
+/// The answer to a query about code. Each verb uses one of these.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum CodeAnswer {
-    /// Of `diagnostics`.
+    /// The answer to `diagnostics`.
     Diagnostics(DiagnosticsAnswer),
-    /// Of `hover`.
+    /// The answer to `hover`.
     Hover(HoverAnswer),
-    /// Of `completions`.
+    /// The answer to `completions`.
     Completions(CompletionsAnswer),
-    /// Of `definition`, `declaration`, `type-definition`, `implementation` and `references`.
+    /// The answer to `definition`, `declaration`, `type-definition`, `implementation` and `references`.
     Locations(LocationsAnswer),
-    /// Of `rename` and `format`.
+    /// The answer to `rename` and `format`.
     Edit(EditAnswer),
-    /// Of `code-actions`.
+    /// The answer to `code-actions`.
     CodeActions(CodeActionsAnswer),
-    /// Of `signature`.
+    /// The answer to `signature`.
     Signature(SignatureAnswer),
-    /// Of `symbols` and `workspace-symbols`.
+    /// The answer to `symbols` and `workspace-symbols`.
     Symbols(SymbolsAnswer),
-    /// Of `calls`.
+    /// The answer to `calls`.
     Calls(CallsAnswer),
 }
 

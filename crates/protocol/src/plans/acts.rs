@@ -1,4 +1,4 @@
-//! What is done with plans, and what becomes of it.
+//! Operations on plans, and their results.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -6,48 +6,48 @@ use utoipa::ToSchema;
 use super::plan::Plan;
 use crate::PlanId;
 
-/// An attempt that did not come to pass. Nothing was changed by it.
+/// An attempt that was refused. It changed nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PlanRefused {
-    /// What was attempted: `apply`, `undo` or `refresh`.
+    /// The operation: `apply`, `undo` or `refresh`.
     pub what: String,
-    /// By whom.
+    /// Who attempted it.
     pub by: String,
-    /// When.
+    /// When it was attempted.
     #[schema(format = "date-time")]
     pub at: String,
-    /// What is in the way.
+    /// The conflicts.
     pub conflicts: Vec<PlanConflict>,
 }
 
-/// A path where both sides changed and neither can be dropped.
+/// A path that both sides changed in ways that can't be merged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PlanConflict {
     /// The path.
     pub path: String,
-    /// Another path that is part of it.
+    /// Another path involved in the conflict. Absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub other: Option<String>,
-    /// What is in the way: `content`, `binary`, `both_added`, `deleted_by_workspace`, `deleted_by_plan`, `both_renamed`,
-    /// `directory_and_file`, `type` or `moving`.
+    /// The kind of conflict: `content`, `binary`, `both_added`, `deleted_by_workspace`, `deleted_by_plan`,
+    /// `both_renamed`, `directory_and_file`, `type` or `moving`.
     pub kind: String,
-    /// The same in one line, for people.
+    /// A one-line description of the conflict, for people.
     pub text: String,
-    /// The places in the text.
+    /// The conflicting parts of the text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hunks: Vec<PlanConflictHunk>,
 }
 
-/// A place in a text where both sides changed.
+/// A part of a text that both sides changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PlanConflictHunk {
-    /// The line of the workspace's file where it begins, from 1.
+    /// The line in the workspace's file where it starts, counting from 1.
     pub line: u64,
-    /// What both began with.
+    /// The original text of both sides.
     pub base: String,
-    /// What the workspace has.
+    /// The workspace's text.
     pub ours: String,
-    /// What the plan has.
+    /// The plan's text.
     pub theirs: String,
 }
 
@@ -55,10 +55,10 @@ pub struct PlanConflictHunk {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChangePlan {
-    /// If it is given, it is refused unless the plan is at this version.
+    /// If given, the request is refused unless the plan is at this version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<u64>,
-    /// For discard: even if there is work in it that is not applied.
+    /// For discard: discard the plan even if it has work that wasn't applied. Defaults to false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub even_with_work: bool,
 }
@@ -67,24 +67,26 @@ pub struct ChangePlan {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ApplyPlans {
-    /// The plans, of one workspace or one parent: all of them or none.
+    /// The ids of the plans to apply. They must have the same workspace or the same parent. Either all of
+    /// them are applied or none.
     pub plans: Vec<String>,
-    /// What was seen in each, by its fingerprint, in the same order: refused if there is something else in it now.
+    /// The fingerprint of each plan that you reviewed, in the same order. The request is refused if a plan's
+    /// content has changed since.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub seen: Vec<String>,
-    /// Tell what would happen, and change nothing.
+    /// Report what would happen, without changing anything. Defaults to false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dry_run: bool,
-    /// Also make a git commit of just these paths.
+    /// If given, also make a git commit that contains only these paths.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<CommitPlans>,
 }
 
-/// A git commit that is wanted.
+/// A git commit to make.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CommitPlans {
-    /// Its message; the titles of the plans if it is not given.
+    /// The commit message. Defaults to the titles of the plans.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
@@ -93,135 +95,136 @@ pub struct CommitPlans {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UndoPlan {
-    /// Only this changeset of it.
+    /// The id of the only changeset to undo. Defaults to the whole plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changeset: Option<String>,
-    /// If it is given, it is refused unless the plan is at this version.
+    /// If given, the request is refused unless the plan is at this version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<u64>,
-    /// Tell what would happen, and change nothing.
+    /// Report what would happen, without changing anything. Defaults to false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dry_run: bool,
 }
 
-/// What an apply, an undo or a refresh came to.
+/// The result of an apply, undo or refresh.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PlanOutcome {
-    /// What became of it.
+    /// The outcome.
     pub outcome: OutcomeKind,
-    /// The plans, as they are now.
+    /// The plans in their current state.
     pub plans: Vec<Plan>,
-    /// The paths that were or would be changed.
+    /// The paths that were changed, or would be in a dry run.
     pub paths: Vec<OutcomePath>,
-    /// What is in the way.
+    /// The conflicts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conflicts: Vec<PlanConflict>,
-    /// The git commit that was made.
+    /// The git commit that was made. Absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
-    /// Why the git commit that was wanted could not be made. The apply itself is done.
+    /// Why the requested git commit couldn't be made. The apply itself is done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit_failed: Option<String>,
-    /// What a person should know beside that.
+    /// Other information for people.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
 
-/// What became of an attempt.
+/// The outcome of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OutcomeKind {
-    /// It was done.
+    /// It succeeded.
     Done,
-    /// It would be done; it was a dry run.
+    /// It would succeed. This was a dry run.
     WouldBeDone,
-    /// It cannot be done, and nothing was changed.
+    /// There are conflicts. Nothing was changed.
     Conflicted,
 }
 
-/// A path that was or would be changed.
+/// A path that was changed, or would be in a dry run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct OutcomePath {
     /// The path.
     pub path: String,
-    /// `create`, `modify` or `delete`.
+    /// The change: `create`, `modify` or `delete`.
     pub kind: String,
-    /// Whether the workspace had changed it too and both were merged.
+    /// Whether the workspace had also changed the path, and both changes were merged.
     pub merged: bool,
 }
 
-/// What is done with a plan when a command or a turn in it has ended.
+/// What to do with a plan when a command or turn in it has ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FinishPlan {
-    /// What to do if it changed something.
+    /// What to do if the command or turn changed something.
     pub then: FinishThen,
-    /// With `apply`: also make a git commit of just these paths.
+    /// With `apply`: also make a git commit that contains only these paths.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<CommitPlans>,
-    /// Discard the plan if the command changed nothing, because it was opened for this command. Turns do so anyway.
+    /// Discard the plan if the command changed nothing, because the plan was opened for this command. Turns
+    /// always do this. Defaults to false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub discard_unchanged: bool,
 }
 
-/// What is done with a plan in which a command or a turn changed something.
+/// What to do with a plan in which a command or turn changed something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FinishThen {
-    /// It stays open.
+    /// Keep the plan open.
     Keep,
-    /// It is sealed, and waits for review.
+    /// Seal the plan for review.
     Seal,
-    /// It is sealed and, if the command or turn succeeded, checked and applied.
+    /// Seal the plan and, if the command or turn succeeded, check and apply it.
     Apply,
 }
 
-/// What became of a plan after a command or a turn in it had ended.
+/// What happened to a plan after a command or turn in it ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PlanFinish {
-    /// What became of it.
+    /// The outcome.
     pub outcome: FinishOutcome,
-    /// Why it was not applied, in one word: `command_failed`, `turn_not_done`, `input_cut`, `checks`, `not_carried`,
-    /// `not_recorded`, `interrupted` or `refused`.
+    /// Why the plan wasn't applied: `command_failed`, `turn_not_done`, `input_cut`, `checks`, `not_carried`,
+    /// `not_recorded`, `interrupted` or `refused`. Otherwise absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// The same for people.
+    /// The same reason, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// How many files were applied.
+    /// The number of files that were applied. Absent if the plan wasn't applied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<u64>,
-    /// The first of them.
+    /// The first of the paths that were applied.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub paths: Vec<OutcomePath>,
-    /// The git commit that was made.
+    /// The git commit that was made. Absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
-    /// Why the git commit that was wanted could not be made, after everything was applied.
+    /// Why the requested git commit couldn't be made after everything was applied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit_failed: Option<String>,
-    /// What a person should know beside that.
+    /// Other information for people.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
 
-/// What became of a plan after a command or a turn in it had ended.
+/// The outcome for a plan after a command or turn in it ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FinishOutcome {
     /// Nothing was changed.
     Unchanged,
-    /// It is open.
+    /// The plan is open.
     Open,
-    /// It is sealed, and waits for review.
+    /// The plan is sealed and ready for review.
     Sealed,
-    /// It was applied.
+    /// The plan was applied.
     Done,
-    /// It was not applied, because others have changed the same places.
+    /// The plan wasn't applied, because it conflicts with changes that others made.
     Conflicted,
-    /// It was not applied, for another reason.
+    /// The plan wasn't applied, for another reason.
     NotApplied,
-    /// Somebody else had applied, undone or discarded it before.
+    /// The plan had already been applied, undone or discarded by someone else.
     Over,
 }
 
@@ -229,10 +232,10 @@ pub enum FinishOutcome {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CheckPlan {
-    /// Commands to be added to its checks first.
+    /// Commands to add to the plan's checks before running them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub add: Vec<String>,
-    /// Run those again that have passed as well.
+    /// Also rerun checks that have passed. Defaults to false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub all: bool,
 }
@@ -241,17 +244,17 @@ pub struct CheckPlan {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ForgetPlan {
-    /// If it is given, it is refused unless the plan is at this version.
+    /// If given, the request is refused unless the plan is at this version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<u64>,
 }
 
-/// The answer of `POST /v1/plans/{id}/forget`.
+/// The response of `POST /v1/plans/{id}/forget`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PlanForgotten {
-    /// The plan that is gone.
+    /// The id of the plan that was removed.
     pub plan: String,
-    /// How many bytes of the disk that freed.
+    /// How much disk space was freed, in bytes.
     pub bytes: u64,
 }
 
@@ -259,34 +262,35 @@ pub struct PlanForgotten {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CollectPlans {
-    /// Sandboxes of plans that were applied, undone or discarded longer ago than this; one day if it is not given.
+    /// Remove sandboxes of plans that were applied, undone or discarded longer ago than this, in
+    /// milliseconds. Defaults to 1 day.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub older_than_ms: Option<u64>,
-    /// Tell what would be freed, and free nothing.
+    /// Report what would be freed, without freeing anything. Defaults to false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dry_run: bool,
 }
 
-/// The answer of `POST /v1/plans/gc`.
+/// The response of `POST /v1/plans/gc`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PlansCollected {
-    /// The plans whose sandboxes were or would be freed.
+    /// The sandboxes that were freed, or would be in a dry run.
     pub sandboxes: Vec<CollectedSandbox>,
-    /// How many bases were or would be freed.
+    /// The number of bases that were freed, or would be in a dry run.
     pub bases: u64,
-    /// How many bytes that is altogether.
+    /// The total disk space, in bytes.
     pub bytes: u64,
-    /// Plans that have unapplied work, and so are kept whatever their age.
+    /// Plans that were kept regardless of age because they have unapplied work.
     #[schema(value_type = Vec<String>)]
     pub kept: Vec<PlanId>,
 }
 
-/// A sandbox that was or would be freed.
+/// A sandbox that was freed, or would be in a dry run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CollectedSandbox {
-    /// Its plan.
+    /// The id of its plan.
     #[schema(value_type = String)]
     pub plan: PlanId,
-    /// How many bytes.
+    /// The disk space of the sandbox, in bytes.
     pub bytes: u64,
 }

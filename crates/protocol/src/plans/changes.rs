@@ -3,94 +3,95 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// The answer of `GET /v1/plans/{id}/changesets`.
+/// The response of `GET /v1/plans/{id}/changesets`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ChangesetList {
     /// The changesets, oldest first.
     pub changesets: Vec<Changeset>,
 }
 
-/// What one actor changed in a plan.
+/// The changes of one actor in a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Changeset {
-    /// Its id.
+    /// The id of the changeset.
     pub id: String,
-    /// Whether more may come.
+    /// Whether the changeset accepts more changes.
     pub state: ChangesetState,
-    /// Its plan.
+    /// The id of its plan.
     pub plan: String,
-    /// Who made it.
+    /// Who made the changes.
     pub actor: String,
-    /// With what: `shell`, `api`, `merge` or the name of a tool.
+    /// The tool that made the changes: `shell`, `api`, `merge` or the name of a tool.
     pub tool: String,
-    /// Why.
+    /// The reason for the changes.
     pub reason: String,
-    /// The job whose changes they are, if it is one's.
+    /// The id of the job that made the changes. Absent if they aren't from a job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
-    /// When it was started.
+    /// When the changeset was started.
     #[schema(format = "date-time")]
     pub started_at: String,
-    /// How many changes it has.
+    /// The number of changes.
     pub entries: u64,
-    /// The changes, in the order of their effects; empty in lists.
+    /// The changes, in the order they took effect. Absent in lists.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<RecordedChange>,
 }
 
-/// Whether a changeset takes more.
+/// Whether a changeset accepts more changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangesetState {
-    /// It does.
+    /// It accepts more changes.
     Open,
-    /// It does not.
+    /// It doesn't accept more changes.
     Closed,
 }
 
-/// A change, as it was recorded.
+/// A recorded change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RecordedChange {
-    /// Its place among all changes of the plan.
+    /// The position among all changes of the plan.
     pub entry: u64,
-    /// When.
+    /// When the change was made.
     #[schema(format = "date-time")]
     pub at: String,
-    /// What kind: `create`, `modify`, `delete`, `rename`, `chmod` or `symlink`.
+    /// The kind of change: `create`, `modify`, `delete`, `rename`, `chmod` or `symlink`.
     pub kind: String,
     /// The path.
     pub path: String,
-    /// Where it came from, if it was renamed.
+    /// The previous path, if it was renamed. Otherwise absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// The hash of what was there; nothing if nothing was or it was no file.
+    /// The hash of the previous content. Absent if nothing was there or it wasn't a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
-    /// The hash of what is there.
+    /// The hash of the new content. Absent if nothing is there or it isn't a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
     /// The permissions, in octal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
-    /// Who else had a command running in the sandbox, so that it may be theirs.
+    /// Other actors who had a command running in the sandbox at the time, so that the change may be theirs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also_running: Vec<String>,
 }
 
-/// The body of `POST /v1/plans/{id}/changes`: a write to the sandbox, which is recorded as it happens.
+/// The body of `POST /v1/plans/{id}/changes`: writes to the sandbox, which are recorded as they happen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChangeFiles {
-    /// The changeset that it goes to. Without it, the caller's current one; if there is none, one is made for it.
+    /// The id of the changeset to add the changes to. Defaults to the caller's current one. If there is none,
+    /// one is created.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changeset: Option<String>,
-    /// With what it was made; `api` if it is not given.
+    /// The tool that makes the changes. Defaults to `api`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
-    /// Why.
+    /// The reason for the changes. Defaults to empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// What to do, in this order. If one cannot be done, the ones before it stay and are recorded.
+    /// The operations, in order. If one fails, the operations before it stay and are recorded.
     pub operations: Vec<FileOperation>,
 }
 
@@ -98,20 +99,22 @@ pub struct ChangeFiles {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
 pub enum FileOperation {
-    /// Writes a file; directories on the way are made.
+    /// Writes a file, and creates missing parent directories.
     Write {
         /// The path.
         path: String,
         /// The content, if it is text.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         text: Option<String>,
-        /// The same in Base64, if it is not.
+        /// The content in Base64, if it isn't text.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         base64: Option<String>,
-        /// Whether it can be executed; as it is, or not for a new one, if it is not given.
+        /// Whether the file is executable. If omitted, an existing file keeps its permission and a new one
+        /// isn't executable.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         executable: Option<bool>,
-        /// If it is given, the write is refused unless the file has this hash; empty for a file that must not be there.
+        /// If given, the write is refused unless the file has this hash. Empty means that the file must not
+        /// exist.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         if_hash: Option<String>,
     },
@@ -119,45 +122,45 @@ pub enum FileOperation {
     Edit {
         /// The path.
         path: String,
-        /// The text.
+        /// The text to find.
         find: String,
-        /// What takes its place.
+        /// The replacement.
         replace: String,
     },
-    /// Deletes a file, a symlink, or a directory with all that is in it.
+    /// Deletes a file, a symlink, or a directory with everything in it.
     Delete {
         /// The path.
         path: String,
     },
-    /// Gives a file or a directory another path. Nothing may be there.
+    /// Moves a file or directory. The new path must not exist.
     Rename {
         /// The old path.
         from: String,
         /// The new path.
         path: String,
     },
-    /// Makes a symlink, or points one elsewhere.
+    /// Creates a symlink, or changes the target of one.
     Symlink {
         /// The path.
         path: String,
-        /// Where it points. It may not lead out of the workspace.
+        /// The target. It must not lead out of the workspace.
         target: String,
     },
-    /// Lets a file be executed, or not.
+    /// Sets or clears the executable permission of a file.
     Chmod {
         /// The path.
         path: String,
-        /// Whether it can be.
+        /// Whether the file is executable.
         executable: bool,
     },
 }
 
-/// The answer of `POST /v1/plans/{id}/changes`.
+/// The response of `POST /v1/plans/{id}/changes`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct FilesChanged {
-    /// The changeset that they went to.
+    /// The id of the changeset that the changes were added to.
     pub changeset: String,
-    /// What was recorded.
+    /// The recorded changes.
     pub changes: Vec<RecordedChange>,
 }
 
@@ -165,37 +168,37 @@ pub struct FilesChanged {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StartChangeset {
-    /// With what the changes will be made.
+    /// The tool that will make the changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
-    /// Why.
+    /// The reason for the changes. Defaults to empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
 }
 
-/// The answer of `GET /v1/plans/{id}/file`.
+/// The response of `GET /v1/plans/{id}/file`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PlanFile {
     /// The path.
     pub path: String,
-    /// What it is: `file`, `symlink` or `directory`.
+    /// The file type: `file`, `symlink` or `directory`.
     pub kind: String,
-    /// Its content, if it is text.
+    /// The content, if it is text. Otherwise absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// The same in Base64, if it is not.
+    /// The content in Base64, if it isn't text. Otherwise absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base64: Option<String>,
-    /// Where it points, if it is a symlink.
+    /// The target of a symlink. Otherwise absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
-    /// What is in it, if it is a directory.
+    /// The names of the entries of a directory.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<String>,
-    /// Its hash, if it is a file.
+    /// The hash of a file. Otherwise absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash: Option<String>,
-    /// Its permissions, in octal.
+    /// The permissions, in octal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
 }

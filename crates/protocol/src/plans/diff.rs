@@ -1,72 +1,73 @@
-//! What a plan changes, line by line.
+//! The changes of a plan, line by line.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// How much changed.
+/// The size of a diff.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DiffSummary {
-    /// How many files.
+    /// The number of changed files.
     pub files: u64,
-    /// How many lines were added; nothing while it was not counted, as in lists.
+    /// The number of added lines. Absent if they weren't counted, as in lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub added_lines: Option<u64>,
-    /// How many lines were removed.
+    /// The number of removed lines. Absent if they weren't counted, as in lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub removed_lines: Option<u64>,
 }
 
-/// The answer of `GET /v1/plans/{id}/diff`. With `Accept: text/x-diff` it is a patch instead, as `git apply` takes it.
+/// The response of `GET /v1/plans/{id}/diff`. With `Accept: text/x-diff`, the response is a patch for `git
+/// apply` instead.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PlanDiff {
-    /// The plan.
+    /// The id of the plan.
     pub plan: String,
-    /// Names what is in it.
+    /// The fingerprint of the plan's content.
     pub fingerprint: String,
-    /// How much changed.
+    /// The size of the diff.
     pub summary: DiffSummary,
-    /// The files, in the order of paths.
+    /// The changed files, sorted by path.
     pub files: Vec<FileDiff>,
 }
 
-/// What changed in one file.
+/// The changes to one file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct FileDiff {
     /// The path.
     pub path: String,
-    /// Where it came from, if it was renamed.
+    /// The previous path, if it was renamed. Otherwise absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// What kind of change: `create`, `modify`, `delete`, `rename`, `chmod` or `symlink`.
+    /// The kind of change: `create`, `modify`, `delete`, `rename`, `chmod` or `symlink`.
     pub kind: String,
-    /// Permissions before, in octal as git writes them.
+    /// The previous mode, in octal as git writes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub old_mode: Option<String>,
-    /// Permissions now.
+    /// The new mode, in octal as git writes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new_mode: Option<String>,
-    /// Whether it is not text, or too large to be shown.
+    /// Whether the file isn't text, or is too large to show.
     pub binary: bool,
-    /// How many lines were added.
+    /// The number of added lines.
     pub added_lines: u64,
-    /// How many were removed.
+    /// The number of removed lines.
     pub removed_lines: u64,
-    /// The changed places.
+    /// The changed parts of the file.
     pub hunks: Vec<DiffHunk>,
-    /// Whether hunks were left out because there are too many.
+    /// Whether hunks were omitted because there are too many.
     pub cut: bool,
 }
 
-/// A changed place in a text, with a few lines around it.
+/// A changed part of a text, with a few lines of context.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DiffHunk {
-    /// Its first line before, from 1.
+    /// The first line in the old text, starting at 1.
     pub old_start: u64,
-    /// How many lines it had.
+    /// The number of lines in the old text.
     pub old_lines: u64,
-    /// Its first line now.
+    /// The first line in the new text, starting at 1.
     pub new_start: u64,
-    /// How many lines it has.
+    /// The number of lines in the new text.
     pub new_lines: u64,
     /// The lines.
     pub lines: Vec<DiffLine>,
@@ -75,23 +76,23 @@ pub struct DiffHunk {
 /// A line of a hunk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DiffLine {
-    /// What it is.
+    /// Whether the line was added, removed or is unchanged.
     pub kind: DiffLineKind,
-    /// Its text, without the end of the line.
+    /// The text, without the line ending.
     pub text: String,
-    /// Whether the file ends here without an end of line.
+    /// Whether the file ends here without a newline.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_newline: bool,
 }
 
-/// What a line of a hunk is.
+/// The kind of a line in a hunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DiffLineKind {
-    /// It is the same in both.
+    /// The line is unchanged.
     Context,
-    /// It is new.
+    /// The line was added.
     Added,
-    /// It is gone.
+    /// The line was removed.
     Removed,
 }

@@ -1,7 +1,7 @@
-//! Plans: isolated pieces of work on a workspace, applied whole or not at all.
+//! Plans: isolated pieces of work on a workspace, applied entirely or not at all.
 //!
-//! Paths of files are relative to the root of the workspace. In them, bytes that are not UTF-8 and control characters
-//! stand as `\xNN`, and a backslash as two.
+//! File paths are relative to the root of the workspace. Bytes that aren't UTF-8 and control characters are
+//! written as `\xNN`, and a backslash is doubled.
 
 mod acts;
 mod changes;

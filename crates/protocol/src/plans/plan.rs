@@ -1,4 +1,4 @@
-//! What a plan is.
+//! Plans and their state.
 
 use std::fmt;
 
@@ -15,48 +15,50 @@ use super::workspaces::Rescued;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OpenPlan {
-    /// The absolute path of a directory in the workspace. A git repository is one workspace, whatever directory of it is
-    /// named; otherwise it is the directory itself. Not given for a plan that has a parent.
+    /// The absolute path of a directory in the workspace. In a git repository, the workspace is the whole
+    /// repository, whichever of its directories you pass; otherwise it is the directory itself. Omit it if
+    /// the plan has a parent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(example = "/home/me/project")]
     pub directory: Option<String>,
-    /// What it is for, in one line.
+    /// A one-line title.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// The plan that it begins with and merges back into. Without it, that is the workspace.
+    /// The id of the plan to start from and merge back into. Defaults to the workspace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
-    /// Commands for `sh -c` that must pass in the sandbox before it can be applied.
+    /// Commands for `sh -c` that must pass in the sandbox before the plan can be applied.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<String>,
-    /// How its sandbox is made; the best that works here if it is not given.
+    /// How to create the sandbox. Defaults to the best strategy that works here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strategy: Option<SandboxStrategy>,
-    /// How many commands of its children run at once; no limit of its own if it is not given.
+    /// How many commands of the plan's children may run at once. If omitted, the plan sets no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_parallel: Option<u16>,
-    /// What happens to its other children when the command of one fails; `carry_on` if it is not given.
+    /// What happens to the other children when a command of one child fails. Defaults to `carry_on`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub if_child_fails: Option<IfChildFails>,
-    /// A second request with the same key is the same plan. The header `Idempotency-Key` means the same.
+    /// An idempotency key. A second request with the same key returns the same plan. The `Idempotency-Key`
+    /// header is equivalent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
 }
 
-/// How a sandbox is made.
+/// How a sandbox is created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SandboxStrategy {
-    /// An overlay at the workspace's own path, in namespaces of its own.
+    /// An overlay at the workspace's own path, in separate namespaces.
     Overlay,
-    /// A worktree of git, on a branch of its own.
+    /// A git worktree on a separate branch.
     GitWorktree,
-    /// A copy.
+    /// A copy of the workspace.
     Copy,
 }
 
 impl SandboxStrategy {
-    /// The word, as the command line has it.
+    /// The name, as on the command line.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -73,35 +75,35 @@ impl fmt::Display for SandboxStrategy {
     }
 }
 
-/// What happens to the other children of a plan when the command of one fails.
+/// What happens to the other children of a plan when a command of one child fails.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum IfChildFails {
-    /// Nothing.
+    /// They continue.
     #[default]
     CarryOn,
     /// Their commands are cancelled.
     Stop,
 }
 
-/// What a plan is.
+/// The state of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanState {
-    /// It is being worked on.
+    /// The plan is being worked on.
     Open,
-    /// It is done, and waits to be applied or discarded. It can be opened again by working on it.
+    /// The plan is ready for review. Working on it opens it again.
     Sealed,
-    /// Its changes are in the workspace.
+    /// The changes are in the workspace.
     Applied,
-    /// Its changes were, and were taken back.
+    /// The changes were applied and then undone.
     Undone,
-    /// It was given up.
+    /// The plan was discarded.
     Discarded,
 }
 
 impl PlanState {
-    /// The word.
+    /// The name on the wire.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -113,7 +115,7 @@ impl PlanState {
         }
     }
 
-    /// Whether the plan is neither worked on nor waiting for review.
+    /// Whether the plan is neither being worked on nor waiting for review.
     #[must_use]
     pub fn is_over(self) -> bool {
         !matches!(self, Self::Open | Self::Sealed)
@@ -123,140 +125,143 @@ impl PlanState {
 /// A plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Plan {
-    /// Its id.
+    /// The id of the plan.
     #[schema(example = "plan_01ARZ3NDEKTSV4RRFFQ69G5FAV")]
     pub id: String,
-    /// What it is.
+    /// The state of the plan.
     pub state: PlanState,
-    /// The machine that has its sandbox and its workspace. Older daemons do not say.
+    /// The machine that has the sandbox and the workspace. Absent in older daemons.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<Machine>,
-    /// The version that a change can name.
+    /// The version, which you can pass to requests that change the plan.
     pub version: u64,
-    /// What it is for.
+    /// The one-line title.
     pub title: String,
     /// The id of its workspace.
     pub workspace: String,
-    /// Where that is.
+    /// The path of the workspace.
     pub root: String,
-    /// The plan that it merges back into, if that is not the workspace.
+    /// The id of the plan that it merges back into. Absent if it merges into the workspace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
-    /// The plans that merge back into it; empty in lists, where each of them names its parent.
+    /// The ids of the plans that merge back into this one. Absent in lists, where each child has its
+    /// `parent`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub children: Vec<String>,
-    /// Who opened it.
+    /// Who opened the plan.
     pub opened_by: String,
-    /// When, in RFC 3339 and UTC.
+    /// When the plan was opened, in RFC 3339 and UTC.
     #[schema(format = "date-time")]
     pub opened_at: String,
-    /// When it last changed.
+    /// When the plan last changed.
     #[schema(format = "date-time")]
     pub changed_at: String,
-    /// How its sandbox is made.
+    /// How the sandbox is created.
     pub strategy: SandboxStrategy,
-    /// Where a command in it finds the workspace.
+    /// The path of the workspace as commands in the sandbox see it.
     pub sandbox_root: String,
-    /// Names what it began with.
+    /// Identifies the content that the plan started from.
     pub base: String,
-    /// Names what is in it now; a check is good for one of these.
+    /// The fingerprint of the current content. The result of a check is only valid for one fingerprint.
     pub fingerprint: String,
-    /// How many changes were recorded.
+    /// The number of recorded changes.
     pub entries: u64,
-    /// How many changesets there are.
+    /// The number of changesets.
     pub changesets: u64,
-    /// What changed altogether, by numbers.
+    /// The size of all changes together.
     pub summary: DiffSummary,
-    /// Who works in it right now.
+    /// The commands that are running in the sandbox.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub running: Vec<PlanCommand>,
-    /// Its checks, and what became of each.
+    /// The checks and their results.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<PlanCheck>,
-    /// The last attempt to apply it or to take it back that did not come to pass, if nothing has come to pass since.
+    /// The latest attempt to apply or undo the plan that was refused. Absent if a later attempt succeeded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<PlanRefused>,
     /// Other open plans that touch the same files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub overlaps: Vec<PlanOverlap>,
-    /// What is in its sandbox and is not carried, and why.
+    /// Files in the sandbox that the plan doesn't carry, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<PlanLeftOut>,
-    /// Git branches that were made or moved in its sandbox. They are not carried: a plan carries files.
+    /// Git branches that were created or moved in the sandbox. A plan carries files, not branches.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub branches: Vec<PlanBranch>,
-    /// Work in its sandbox that is not carried, one sentence each, with what to do about it.
+    /// Work in the sandbox that the plan doesn't carry, one sentence each, including what to do about it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_carried: Vec<String>,
-    /// What a command changed and could not be recorded. It is still in the sandbox.
+    /// Changes of a command that couldn't be recorded. They are still in the sandbox. Absent if there are
+    /// none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unrecorded: Option<PlanUnrecorded>,
-    /// What does not work in its sandbox, one sentence each.
+    /// Things that don't work in the sandbox, one sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
-    /// Content of users that its apply or undo had to keep; empty in lists.
+    /// User content that an apply or undo of the plan had to save. Absent in lists.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rescued: Vec<Rescued>,
-    /// What a person should know, in one line; for example that the workspace is gone.
+    /// A one-line notice for people, for example that the workspace no longer exists. Absent if there is
+    /// none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notice: Option<String>,
 }
 
-/// A command that runs in a plan's sandbox.
+/// A command that is running in a plan's sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PlanCommand {
-    /// Its job.
+    /// The id of its job.
     pub job: String,
-    /// Whose it is.
+    /// Who runs the command.
     pub actor: String,
-    /// Since when.
+    /// When the command started.
     #[schema(format = "date-time")]
     pub since: String,
 }
 
-/// A check, and what became of it.
+/// A check and its result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PlanCheck {
     /// The command.
     pub command: String,
-    /// What became of it.
+    /// The state of the check.
     pub state: CheckState,
-    /// The job that ran or runs it.
+    /// The id of the job that ran or is running it. Absent if it hasn't run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
-    /// How it ended, in one line.
+    /// How the check ended, in one line. Absent if it hasn't.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// When.
+    /// When the check ended. Absent if it hasn't.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(format = "date-time")]
     pub at: Option<String>,
 }
 
-/// What became of a check.
+/// The state of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckState {
     /// It has not run.
     Missing,
-    /// It runs.
+    /// It is running.
     Running,
-    /// It passed, and nothing has changed since.
+    /// It passed, and the plan hasn't changed since.
     Passed,
     /// It failed.
     Failed,
-    /// It ran, and the plan has changed since.
+    /// It ran, but the plan has changed since.
     Outdated,
 }
 
 /// Another open plan that touches the same files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PlanOverlap {
-    /// The other plan.
+    /// The id of the other plan.
     pub plan: String,
-    /// What it is for.
+    /// The title of the other plan.
     pub title: String,
-    /// The files.
+    /// The files that both plans touch.
     pub paths: Vec<PlanOverlapPath>,
 }
 
@@ -265,22 +270,22 @@ pub struct PlanOverlap {
 pub struct PlanOverlapPath {
     /// The path.
     pub path: String,
-    /// Whether the two would conflict if both were applied.
+    /// Whether the plans would conflict if both were applied.
     pub conflicts: bool,
-    /// At which lines of the other plan's file they would.
+    /// The lines in the other plan's file where they would conflict.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lines: Vec<u64>,
 }
 
-/// Something that is not carried.
+/// A path that a plan doesn't carry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PlanLeftOut {
-    /// Where it is.
+    /// The path.
     pub path: String,
-    /// Why: `repository`, `changed_repository`, `history`, `too_large`, `too_long`, `special`, `name`, `unreadable` or
-    /// `too_many`.
+    /// The reason: `repository`, `changed_repository`, `history`, `too_large`, `too_long`, `special`, `name`,
+    /// `unreadable` or `too_many`.
     pub why: String,
-    /// Whether it was made or changed in the sandbox, so that it would be lost with it.
+    /// Whether it was created or changed in the sandbox, so that removing the sandbox would lose it.
     #[serde(default, skip_serializing_if = "is_false")]
     pub work: bool,
 }
@@ -289,70 +294,70 @@ fn is_false(value: &bool) -> bool {
     !*value
 }
 
-/// A git branch that was made or moved in a sandbox.
+/// A git branch that was created or moved in a sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PlanBranch {
-    /// Its name.
+    /// The name of the branch.
     pub name: String,
-    /// How many commits on it were made in the sandbox.
+    /// The number of commits on it that were made in the sandbox.
     pub commits: u64,
-    /// The first lines of the newest of them, newest first.
+    /// The subject lines of the latest of these commits, newest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub subjects: Vec<String>,
 }
 
-/// What a command changed could not be recorded. Sealing or applying the plan tries again.
+/// Changes of a command that couldn't be recorded. Sealing or applying the plan tries again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PlanUnrecorded {
     /// The command, in one line.
     pub command: String,
-    /// Its job, if it was one.
+    /// The id of its job. Absent if it wasn't a job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
-    /// What was in the way.
+    /// Why the changes couldn't be recorded.
     pub why: String,
 }
 
-/// The answer of `GET /v1/plans`.
+/// The response of `GET /v1/plans`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PlanList {
     /// The plans, newest first.
     pub plans: Vec<Plan>,
-    /// To get older ones, ask for those before this one. Nothing if there are none.
+    /// The value of `before` for the next page of older plans. Absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_before: Option<String>,
 }
 
-/// Plans in two numbers.
+/// A summary of the plans.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PlanCounts {
-    /// How many are being worked on.
+    /// The number of plans that are being worked on.
     pub open: u64,
-    /// How many are done and wait to be applied or discarded.
+    /// The number of plans that are ready to be applied or discarded.
     pub sealed: u64,
 }
 
-/// A moment in the life of a plan, as the data of an event of `GET /v1/plans/{id}/events`.
+/// One event in the history of a plan: the data of an event of `GET /v1/plans/{id}/events`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PlanMoment {
-    /// Its place in the plan's history.
+    /// The position in the plan's history.
     pub sequence: u64,
-    /// When it was.
+    /// When it happened.
     #[schema(format = "date-time")]
     pub at: String,
     /// What happened: `opened`, `changeset_started`, `changed`, `changeset_closed`, `command_started`, `command_ended`,
     /// `sealed`, `reopened`, `check_started`, `check_ended`, `overlapped`, `applied`, `refused`, `undone`, `refreshed`,
     /// `child_merged`, `rescued`, `set_aside` or `discarded`.
     pub event: String,
-    /// Who did it; may be empty.
+    /// Who did it. May be empty.
     pub actor: String,
-    /// What is to be said of it, in one line; may be empty.
+    /// A one-line description. May be empty.
     pub text: String,
 }
 
-/// The answer of `GET /v1/plans/{id}/history`.
+/// The response of `GET /v1/plans/{id}/history`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PlanHistory {
-    /// What happened, oldest first.
+    /// The events, oldest first.
     pub moments: Vec<PlanMoment>,
 }

@@ -1,4 +1,4 @@
-//! Workspaces, and how sandboxes are made on this machine.
+//! Workspaces, and the sandbox strategies of this machine.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -8,43 +8,44 @@ use super::plan::SandboxStrategy;
 /// A workspace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Workspace {
-    /// Its id.
+    /// The id of the workspace.
     pub id: String,
-    /// Whether it is still there.
+    /// Whether the workspace still exists.
     pub state: WorkspaceState,
-    /// Where it is.
+    /// The path of the workspace.
     pub root: String,
     /// Whether it is a git repository.
     pub git: bool,
-    /// Commands that every plan of it must pass.
+    /// Commands that every plan of the workspace must pass.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<String>,
-    /// When it was registered.
+    /// When the workspace was registered.
     #[schema(format = "date-time")]
     pub registered_at: String,
-    /// How many of its plans are open or sealed.
+    /// The number of its plans that are open or sealed.
     pub open_plans: u64,
-    /// An apply or undo that is stuck half-way.
+    /// An apply or undo that is stuck half-way. Absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stuck: Option<StuckLanding>,
-    /// What a person should know, in one line; for example that its file system cannot exchange two files.
+    /// A one-line notice for people, for example that the file system can't swap two files atomically. Absent
+    /// if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notice: Option<String>,
 }
 
-/// An apply or undo that is half-way, and could neither be finished nor taken back when that was last tried.
+/// An apply or undo that is half-way, and could neither be finished nor rolled back at the last attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct StuckLanding {
-    /// What it is: `apply` or `undo`; not given if that cannot be read.
+    /// The operation: `apply` or `undo`. Absent if that can't be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub what: Option<String>,
-    /// The plans.
+    /// The ids of the plans.
     pub plans: Vec<String>,
-    /// When it began.
+    /// When it started. Absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(format = "date-time")]
     pub since: Option<String>,
-    /// What is in the way.
+    /// Why it is stuck.
     pub why: String,
 }
 
@@ -52,77 +53,78 @@ pub struct StuckLanding {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RepairWorkspace {
-    /// If it can neither be finished nor taken back, give it up as it is, and keep everything that it holds.
+    /// If the operation can neither be finished nor rolled back, abandon it in its current state, and keep
+    /// everything it holds. Defaults to false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub abort: bool,
 }
 
-/// The answer of `POST /v1/workspaces/{id}/repair`.
+/// The response of `POST /v1/workspaces/{id}/repair`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct WorkspaceRepaired {
-    /// What became of it.
+    /// The result of the repair.
     pub state: RepairState,
-    /// What is or was stuck.
+    /// The operation that is or was stuck. Absent if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stuck: Option<StuckLanding>,
-    /// What had to be kept.
+    /// The content that had to be saved.
     pub rescued: Vec<Rescued>,
-    /// The paths that were changed and stay so, if it was set aside.
+    /// If the operation was set aside: the paths that were changed and stay changed.
     pub changed: Vec<String>,
 }
 
-/// What became of an apply or undo that was left half-way.
+/// The result of repairing an apply or undo that was left half-way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RepairState {
-    /// There was none.
+    /// There was nothing to repair.
     Nothing,
     /// It was finished.
     Finished,
-    /// It was taken back.
+    /// It was rolled back.
     TakenBack,
     /// It is still stuck.
     Stuck,
-    /// It was given up as it was.
+    /// It was abandoned in its current state.
     SetAside,
 }
 
-/// Content of a user that an apply or undo could not leave in the workspace.
+/// User content that an apply or undo couldn't leave in the workspace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Rescued {
-    /// Its id.
+    /// The id of the content.
     #[schema(example = "rescued_01ARZ3NDEKTSV4RRFFQ69G5FAV")]
     pub id: String,
-    /// The workspace that it was in.
+    /// The id of the workspace it was in.
     pub workspace: String,
-    /// Where that is.
+    /// The path of that workspace.
     pub root: String,
-    /// The path that it belongs to.
+    /// The path it belongs at.
     pub path: String,
-    /// What it is: `file`, `symlink`, `directory` or `special`.
+    /// The file type: `file`, `symlink`, `directory` or `special`.
     pub kind: String,
-    /// How many bytes, for a file.
+    /// The size of a file, in bytes. Otherwise absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
-    /// What was being done: `apply` or `undo`.
+    /// The operation: `apply` or `undo`.
     pub what: String,
-    /// The plans.
+    /// The ids of the plans.
     pub plans: Vec<String>,
-    /// Since when it is kept.
+    /// When the content was saved.
     #[schema(format = "date-time")]
     pub since: String,
-    /// Why it is kept, in a sentence.
+    /// Why the content was saved, in one sentence.
     pub why: String,
-    /// Where it is now.
+    /// Where the content is now.
     pub kept_at: String,
 }
 
-/// The answer of `GET /v1/rescued`.
+/// The response of `GET /v1/rescued`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RescuedList {
-    /// What is kept, newest first.
+    /// The saved content, newest first.
     pub rescued: Vec<Rescued>,
-    /// Directories of kept content whose description cannot be read.
+    /// Directories with saved content whose description can't be read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unreadable: Vec<String>,
 }
@@ -131,42 +133,42 @@ pub struct RescuedList {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RestoreRescued {
-    /// Another path of the workspace; the one that it belongs to if it is not given.
+    /// Another path in the workspace. Defaults to the path the content belongs at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// If something is at the path, keep that in turn.
+    /// If something exists at the path, save that in turn. Defaults to false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub swap: bool,
 }
 
-/// The answer of `POST /v1/rescued/{id}/restore`.
+/// The response of `POST /v1/rescued/{id}/restore`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RescuedRestored {
-    /// Where it is.
+    /// The path the content was restored to.
     pub path: String,
-    /// What was there, which is kept now.
+    /// The content that was there before, which is now saved. Absent if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaced: Option<Rescued>,
 }
 
-/// Whether a workspace is there.
+/// Whether a workspace still exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WorkspaceState {
-    /// It is where it was.
+    /// It is at its path.
     Present,
-    /// There is nothing at its path.
+    /// Nothing exists at its path.
     Missing,
-    /// There is another directory at its path than the one that was registered.
+    /// The directory at its path isn't the one that was registered.
     Replaced,
-    /// The file system that it is on does not answer, for example because its server is away.
+    /// Its file system doesn't respond, for example because a file server is down.
     Unreachable,
 }
 
-/// The answer of `GET /v1/workspaces`.
+/// The response of `GET /v1/workspaces`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct WorkspaceList {
-    /// The workspaces, by path.
+    /// The workspaces, sorted by path.
     pub workspaces: Vec<Workspace>,
 }
 
@@ -174,24 +176,24 @@ pub struct WorkspaceList {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SetWorkspaceChecks {
-    /// The commands, in place of those that there were.
+    /// The commands. They replace the previous ones.
     pub checks: Vec<String>,
 }
 
-/// How sandboxes can be made here; the answer of `GET /v1/plans/strategies`.
+/// The sandbox strategies of this machine: the response of `GET /v1/plans/strategies`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct StrategyList {
-    /// The strategies, the best first. The first that works is the one that is used.
+    /// The strategies, best first. The first one that works is used.
     pub strategies: Vec<StrategyState>,
 }
 
-/// Whether a way to make sandboxes works here.
+/// Whether a sandbox strategy works here.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct StrategyState {
     /// The strategy.
     pub strategy: SandboxStrategy,
-    /// Whether it works.
+    /// Whether the strategy works.
     pub works: bool,
-    /// Why it does not, or what is to be said of it.
+    /// Why it doesn't work, or a note about it.
     pub text: String,
 }

@@ -1,4 +1,4 @@
-//! Who can be asked.
+//! Agents that sessions can use.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -6,36 +6,36 @@ use utoipa::ToSchema;
 /// An agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Agent {
-    /// What it is called; also under `id`, as everything has one.
+    /// The name of the agent, which is also its id.
     pub id: String,
-    /// `ready`, or `missing` something.
+    /// `ready`, or `missing` if something is missing.
     pub state: String,
-    /// What it is.
+    /// The kind of agent.
     pub kind: AgentKind,
-    /// In one line.
+    /// A one-line description.
     pub description: String,
-    /// What is missing, and what to do.
+    /// What is missing, and what to do about it. Absent if the agent is ready.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing: Option<String>,
-    /// Whether it is asked if nobody says which.
+    /// Whether it is the default agent.
     pub default: bool,
 }
 
-/// What an agent is.
+/// The kind of agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentKind {
-    /// It follows a script.
+    /// An agent that follows a script.
     Rehearsal,
-    /// A model behind an interface for chat completions.
+    /// A model behind a chat completions API.
     Model,
     /// A program that speaks the Agent Client Protocol.
     Acp,
 }
 
-/// The answer of `GET /v1/agents`.
+/// The response of `GET /v1/agents`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AgentList {
-    /// The agents, by name.
+    /// The agents, sorted by name.
     pub agents: Vec<Agent>,
 }

@@ -1,4 +1,4 @@
-//! The stream of a turn.
+//! The event stream of a turn.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -10,169 +10,172 @@ use crate::lenient::lenient;
 use super::session::AgentChoice;
 use super::turn::{Attachment, TurnError, TurnState, Usage};
 
-/// An event of the stream of a turn, as the data of a server-sent event. Its id there is `sequence`, its name is the kind.
+/// An event in the stream of a turn: the data of a server-sent event. The id of the server-sent event is
+/// `sequence`, and its name is the kind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct TurnEvent {
-    /// Its place in the stream, from 1 and without a gap.
+    /// The position in the stream, starting at 1, without gaps.
     pub sequence: u64,
-    /// When it was, in milliseconds since 1970.
+    /// When it happened, in milliseconds since the Unix epoch.
     pub at_ms: i64,
     /// What happened.
     pub data: TurnEventBody,
 }
 
-/// What happened in a turn. Readers pass over kinds and members that they do not know.
+/// What happened in a turn. Readers must ignore kinds and fields they don't know.
 ///
-/// Most events are of an item: a piece of text, a piece of reasoning, a call of a tool. Items are numbered from 0 in the
-/// order in which they began; several can grow at the same time.
-// The log stores the same JSON, but with the place of an attachment's content, which only the log can use: there `A` is
-// another type.
+/// Most events belong to an item: a piece of text, a piece of reasoning, or a tool call. Items are numbered
+/// from 0 in the order they start. Several can grow at the same time.
+// The log stores the same JSON, but with a reference to the content of each attachment, which only the log can
+// use. There, `A` is another type.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum TurnEventBody<A = Attachment> {
-    /// The prompt was accepted. It is the first event of every turn.
+    /// The prompt was accepted. This is the first event of every turn.
     Accepted {
-        /// The version of these events.
+        /// The version of the event format.
         v: u32,
-        /// What was asked.
+        /// The prompt.
         #[schema(value_type = Prompt)]
         prompt: Prompt<A>,
-        /// Who is asked.
+        /// The agent that runs the turn.
         #[serde(deserialize_with = "lenient")]
         agent: AgentChoice,
     },
-    /// The prompt was changed while it waited.
+    /// The prompt was edited while it was queued.
     Edited {
-        /// What is asked now.
+        /// The new prompt.
         #[schema(value_type = Prompt)]
         prompt: Prompt<A>,
     },
-    /// The turn is in another state now. After one that is terminal there is no other event.
+    /// The state of the turn changed. No events follow a terminal state.
     State {
-        /// The state.
+        /// The new state.
         state: TurnState,
-        /// Why, if it did not end well.
+        /// Why the turn didn't succeed. Otherwise absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<TurnError>,
     },
-    /// More of what the agent says.
+    /// More text from the agent.
     Text {
-        /// The item.
+        /// The number of the item.
         item: u64,
-        /// The text.
+        /// The text to append.
         delta: String,
     },
-    /// More of what it thinks.
+    /// More reasoning from the agent.
     Reasoning {
-        /// The item.
+        /// The number of the item.
         item: u64,
-        /// The text.
+        /// The text to append.
         delta: String,
     },
-    /// A tool is about to be called.
+    /// The agent is about to call a tool.
     ToolCall {
-        /// The item.
+        /// The number of the item.
         item: u64,
-        /// The agent's own name for this call; may be empty.
+        /// The agent's own id for the call. May be empty.
         call: String,
-        /// The tool.
+        /// The name of the tool.
         tool: String,
     },
-    /// More of the arguments, as the agent writes them: a piece of JSON.
+    /// More of the arguments, as the agent writes them: a fragment of JSON.
     ToolArguments {
-        /// The item.
+        /// The number of the item.
         item: u64,
-        /// The text.
+        /// The text to append.
         delta: String,
     },
-    /// The arguments are complete and good, and the tool runs.
+    /// The arguments are complete and valid, and the tool is running.
     ToolStarted {
-        /// The item.
+        /// The number of the item.
         item: u64,
-        /// What it is to do, in one line.
+        /// A one-line description of what the tool does.
         title: String,
         /// The arguments.
         arguments: Value,
     },
-    /// More of what the tool says.
+    /// More output from the tool.
     ToolOutput {
-        /// The item.
+        /// The number of the item.
         item: u64,
-        /// The text.
+        /// The text to append.
         delta: String,
     },
-    /// The tool is done.
+    /// The tool call ended.
     ToolEnded {
-        /// The item.
+        /// The number of the item.
         item: u64,
-        /// How.
+        /// How the call ended.
         state: ToolState,
-        /// What the agent is told; bounded.
+        /// The result that the agent receives. Its size is limited.
         answer: String,
-        /// Where all of it is, if that is more: the id of a job, or a path.
+        /// Where to find the full result, if `answer` was shortened: the id of a job, or a path. Otherwise
+        /// absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         full: Option<String>,
     },
-    /// The user is asked whether something may be done.
+    /// The user is asked for permission.
     PermissionAsked {
-        /// The item of the tool that waits.
+        /// The number of the item of the tool call that is waiting. Absent if there is none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         item: Option<u64>,
-        /// Names the question.
+        /// The id of the permission request.
         permission: PermissionId,
-        /// The tool.
+        /// The name of the tool.
         tool: String,
-        /// What is to be done, in one line.
+        /// A one-line description of what the tool would do.
         subject: String,
-        /// What can be answered.
+        /// The possible answers.
         options: Vec<PermissionOption>,
-        /// How long an answer is waited for; then it is a `deny`. Without it there is no limit.
+        /// How long to wait for an answer, in milliseconds. After that, the answer is `deny`. Absent if there
+        /// is no limit.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         timeout_ms: Option<u64>,
     },
-    /// The question was answered. The first answer counts.
+    /// The permission request was answered. The first answer counts.
     PermissionAnswered {
-        /// Names the question.
+        /// The id of the permission request.
         permission: PermissionId,
         /// The answer.
         answer: PermissionAnswer,
-        /// Whose it is; empty if nobody answered in time.
+        /// Who answered. Empty if the request timed out.
         by: String,
     },
-    /// What the plan of the turn comes to has changed.
+    /// The content of the turn's plan changed.
     PlanChanged {
-        /// The plan.
+        /// The id of the plan.
         plan: PlanId,
-        /// Names what is in it now.
+        /// The fingerprint of its current content.
         fingerprint: String,
-        /// How many files it changes.
+        /// The number of files the plan changes.
         files: u64,
-        /// The changeset that the newest changes went to.
+        /// The id of the changeset with the latest changes. Absent if there is none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         changeset: Option<ChangesetId>,
-        /// The paths that were just changed; the first of them, if there are many.
+        /// The paths that just changed. Only the first ones if there are many.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         paths: Vec<String>,
     },
-    /// What the turn has used so far.
+    /// The usage of the turn so far.
     Usage {
-        /// All of it.
+        /// The total usage.
         total: Usage,
     },
-    /// Something went wrong, and the turn goes on all the same.
+    /// Something went wrong, but the turn continues.
     Trouble {
-        /// A stable name.
+        /// A stable code.
         code: String,
-        /// In words.
+        /// A description for people.
         text: String,
     },
-    /// Something that this version does not know.
+    /// An event that this version doesn't know.
     #[serde(other)]
     Unknown,
 }
 
 impl<A> TurnEventBody<A> {
-    /// Its kind, as JSON has it.
+    /// The kind, as in JSON.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
@@ -195,7 +198,8 @@ impl<A> TurnEventBody<A> {
         }
     }
 
-    /// Whether it is a piece of something that grows. A crash may lose the last ones of these, and nothing else.
+    /// Whether it appends to something that grows. A crash can lose the latest of these events, but no
+    /// others.
     #[must_use]
     pub fn is_delta(&self) -> bool {
         matches!(
@@ -209,9 +213,9 @@ impl<A> TurnEventBody<A> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = EventPrompt)]
 pub struct Prompt<A = Attachment> {
-    /// In words.
+    /// The text of the prompt.
     pub text: String,
-    /// With it.
+    /// The attachments.
     #[serde(default = "Vec::new", skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<Attachment>)]
     pub attachments: Vec<A>,
@@ -226,22 +230,22 @@ impl<A> Default for Prompt<A> {
     }
 }
 
-/// How a call of a tool ended.
+/// How a tool call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolState {
-    /// It did what it should.
+    /// It succeeded.
     Done,
-    /// It could not. The agent is told why.
+    /// It failed. The agent receives the reason.
     Failed,
-    /// The user, or a rule, did not allow it.
+    /// The user, or a rule, denied it.
     Denied,
     /// The turn was stopped.
     Cancelled,
 }
 
 impl ToolState {
-    /// Its name, as JSON has it.
+    /// The name, as in JSON.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -253,20 +257,20 @@ impl ToolState {
     }
 }
 
-/// What a user answers.
+/// A user's answer to a permission request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PermissionAnswer {
-    /// Yes, this time.
+    /// Allow it this time.
     Allow,
-    /// Yes, and from now on in this session.
+    /// Allow it, now and for the rest of the session.
     AllowAlways,
-    /// No. It is also what silence means.
+    /// Deny it. This is also the answer when the request times out.
     Deny,
 }
 
 impl PermissionAnswer {
-    /// Its name, as JSON has it.
+    /// The name, as in JSON.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -277,14 +281,14 @@ impl PermissionAnswer {
     }
 }
 
-/// An answer that the user can give.
+/// A possible answer to a permission request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PermissionOption {
-    /// What it is called.
+    /// The text to show.
     pub label: String,
-    /// What it means.
+    /// The answer it stands for.
     pub answer: PermissionAnswer,
-    /// The name that whoever asked has for it.
+    /// The id that the requesting agent uses for the option. Absent if it has none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub id: String,
 }
@@ -294,46 +298,46 @@ pub struct PermissionOption {
 pub struct TurnEventList {
     /// The events.
     pub events: Vec<TurnEvent>,
-    /// The first event that is still there. Earlier ones are in the transcript.
+    /// The sequence number of the first event that is still stored. Earlier ones are in the transcript.
     pub first: u64,
-    /// The newest event.
+    /// The sequence number of the newest event.
     pub last: u64,
 }
 
-/// The data of the event `resync`: events were folded together that the reader has not seen, or its place is of another
-/// stream. What it has is to be thrown away, and this taken instead. The stream goes on after `after`.
+/// The data of a `resync` event: events that the reader hasn't seen were compacted, or its position belongs
+/// to another stream. Replace everything read so far with this snapshot. The stream continues after `after`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct TurnResync {
-    /// The last event that is in the snapshot.
+    /// The sequence number of the last event in the snapshot.
     pub after: u64,
-    /// The turn up to there.
+    /// The turn up to that event.
     pub snapshot: TurnTranscript,
 }
 
-/// The data of the event `end`, the last one of every stream of a turn that is over.
+/// The data of an `end` event, the last event in the stream of a finished turn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct TurnEnd {
-    /// The last event of the turn.
+    /// The sequence number of the turn's last event.
     pub sequence: u64,
-    /// How it ended.
+    /// How the turn ended.
     pub state: TurnState,
 }
 
-/// What a reader of all events of a turn has in the end.
+/// The combined result of all events of a turn.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct TurnTranscript {
-    /// The items, in the order in which they began.
+    /// The items, in the order they started.
     pub items: Vec<TurnItem>,
-    /// The number that events have for the item of the same place; `null` for an item that has none. Whoever goes on from
-    /// a snapshot finds the items that still grow by it.
+    /// For each item, the number that events use for it, or `null` if it has none. When you continue from a
+    /// snapshot, use it to find the items that are still growing.
     #[serde(default)]
     pub numbers: Vec<Option<u64>>,
-    /// What was used.
+    /// The usage.
     pub usage: Usage,
-    /// How far the turn is; nothing before it was accepted.
+    /// The state of the turn. Absent before it was accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<TurnState>,
-    /// Why it ended, if not well.
+    /// Why the turn didn't succeed. Otherwise absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<TurnError>,
 }
@@ -342,71 +346,71 @@ pub struct TurnTranscript {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum TurnItem {
-    /// What the agent says.
+    /// Text from the agent.
     Text {
-        /// All of it.
+        /// The full text.
         text: String,
     },
-    /// What it thinks.
+    /// Reasoning from the agent.
     Reasoning {
-        /// All of it.
+        /// The full text.
         text: String,
     },
-    /// A call of a tool.
+    /// A tool call.
     Tool {
-        /// The agent's own name for this call; may be empty.
+        /// The agent's own id for the call. May be empty.
         call: String,
-        /// The tool.
+        /// The name of the tool.
         tool: String,
-        /// What it is to do, in one line; empty until it runs.
+        /// A one-line description of what the tool does. Empty until it runs.
         title: String,
-        /// The arguments: as JSON when they are complete, as the text so far before that.
+        /// The arguments: JSON once they are complete, and before that a string with the text so far.
         arguments: Value,
-        /// What it has said.
+        /// The output of the tool.
         output: String,
-        /// How it ended; nothing while it runs.
+        /// How the call ended. Absent while it is running.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         state: Option<ToolState>,
-        /// What the agent was told.
+        /// The result that the agent received. Absent while the tool is running.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         answer: Option<String>,
-        /// Where all of it is, if that is more.
+        /// Where to find the full result, if `answer` was shortened. Otherwise absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         full: Option<String>,
     },
-    /// A question to the user.
+    /// A permission request.
     Permission {
-        /// Names it.
+        /// The id of the request.
         permission: PermissionId,
-        /// The tool.
+        /// The name of the tool.
         tool: String,
-        /// What is to be done.
+        /// A one-line description of what the tool would do.
         subject: String,
-        /// What can be answered.
+        /// The possible answers.
         options: Vec<PermissionOption>,
-        /// The answer; nothing while it is open.
+        /// The answer. Absent while the request is open.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         answer: Option<PermissionAnswer>,
-        /// Whose it is.
+        /// Who answered. Absent while the request is open.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<String>,
     },
-    /// What the plan came to.
+    /// A change to the plan.
     Plan {
-        /// The plan.
+        /// The id of the plan.
         plan: PlanId,
-        /// Names what was in it then.
+        /// The fingerprint of its content at that time.
         fingerprint: String,
-        /// How many files it changed.
+        /// The number of files the plan changed.
         files: u64,
-        /// The paths that were just changed.
+        /// The paths that just changed.
         paths: Vec<String>,
     },
-    /// Something went wrong, and the turn went on.
+    /// Something went wrong, but the turn continued.
     Trouble {
-        /// A stable name.
+        /// A stable code.
         code: String,
-        /// In words.
+        /// A description for people.
         text: String,
     },
 }

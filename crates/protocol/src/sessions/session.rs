@@ -1,4 +1,4 @@
-//! What a session is.
+//! Sessions and their state.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -11,82 +11,82 @@ use super::turn::TurnState;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OpenSession {
-    /// The absolute path of the directory that its agents work on.
+    /// The absolute path of the directory that the agents work on.
     #[schema(example = "/home/me/project")]
     pub directory: String,
-    /// What it is about; the beginning of the first prompt if it is not given.
+    /// The title. Defaults to the beginning of the first prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// The agent that is asked unless a prompt names another one; the usual one if it is not given.
+    /// The agent for prompts that don't name another one. Defaults to the default agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentChoice>,
-    /// What its agents may do; these go before the rules of the daemon.
+    /// Permission rules for the agents. They take precedence over the daemon's rules.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<PermissionRule>,
-    /// A plan that they begin to work in.
+    /// The id of a plan for the agents to start working in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,
 }
 
-/// Which agent is asked, and how.
+/// An agent and its options.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AgentChoice {
     /// The name of the agent.
     pub name: String,
-    /// The model, for an agent that has a choice.
+    /// The model, for agents that offer a choice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The script, for a rehearsal, in YAML.
+    /// The script of a rehearsal, in YAML.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script: Option<String>,
 }
 
-/// A rule about what agents may do. The first one that speaks of a wish counts.
+/// A rule about what agents may do. The first matching rule applies.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PermissionRule {
-    /// The tool; `*` for all.
+    /// The name of the tool, or `*` for all tools.
     pub tool: String,
-    /// What it is to do: a path, or a line for the shell, with `*` for anything.
+    /// The path or shell command line to match. `*` matches anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<String>,
-    /// What is to be done about it.
+    /// What to do when the rule matches.
     pub permission: RulePermission,
 }
 
-/// What a rule says.
+/// What to do when a rule matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RulePermission {
-    /// It is done.
+    /// Allow it.
     Allow,
-    /// The user is asked.
+    /// Ask the user.
     Ask,
-    /// It is not done.
+    /// Deny it.
     Deny,
 }
 
-/// What a session is doing.
+/// The state of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionState {
-    /// Nothing. It takes a prompt.
+    /// Nothing is running. The session accepts a prompt.
     Idle,
-    /// Nothing runs, and prompts wait: for a place, or for the machine of the session.
+    /// Nothing is running, and prompts are waiting for a free slot or for the session's machine.
     Waiting,
-    /// A turn runs.
+    /// A turn is running.
     Running,
-    /// A turn runs, and waits for an answer of the user.
+    /// A turn is running, and is waiting for the user's answer.
     Asking,
     /// A turn is being stopped.
     Stopping,
-    /// It was put away.
+    /// The session is archived.
     Archived,
 }
 
 impl SessionState {
-    /// Its name, as JSON has it.
+    /// The name, as in JSON.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -103,123 +103,124 @@ impl SessionState {
 /// A session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Session {
-    /// Its id.
+    /// The id of the session.
     #[schema(example = "session_01ARZ3NDEKTSV4RRFFQ69G5FAV")]
     pub id: String,
-    /// What it is doing.
+    /// The state of the session.
     pub state: SessionState,
-    /// The version that a change can name.
+    /// The version, which you can pass to requests that change the session.
     pub version: u64,
-    /// What it is about.
+    /// The title.
     pub title: String,
-    /// The directory that its agents work on.
+    /// The directory that the agents work on.
     pub directory: String,
-    /// The machine that runs its prompts and has its directory. Older daemons do not say.
+    /// The machine that runs the session's prompts and has its directory. Absent in older daemons.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<Machine>,
-    /// The other machine that its prompts wait for.
+    /// The other machine that the session's prompts are waiting for. Absent if they aren't waiting for one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits_for: Option<AwaitedMachine>,
-    /// The agent that is asked unless a prompt names another one.
+    /// The agent for prompts that don't name another one.
     pub agent: AgentChoice,
-    /// Who opened it.
+    /// Who opened the session.
     pub opened_by: String,
-    /// When, in RFC 3339 and UTC.
+    /// When the session was opened, in RFC 3339 and UTC.
     #[schema(format = "date-time")]
     pub opened_at: String,
-    /// When it last changed.
+    /// When the session last changed.
     #[schema(format = "date-time")]
     pub changed_at: String,
-    /// The plan that its agents work in.
+    /// The id of the plan that the agents work in. Absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,
-    /// The turn that runs.
+    /// The running turn. Absent if none is running.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub active: Option<ActiveTurn>,
-    /// The turns that wait, in their order.
+    /// The ids of the queued turns, in order.
     pub queue: Vec<String>,
-    /// The newest turn that has begun.
+    /// The id of the newest turn that has started. Absent if none has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_turn: Option<String>,
-    /// How the newest turn that is over ended.
+    /// How the most recent finished turn ended. Absent if none has finished.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_state: Option<TurnState>,
-    /// How many prompts were accepted.
+    /// The number of prompts that were accepted.
     pub prompts: u64,
-    /// Whether it was put away.
+    /// Whether the session is archived.
     pub archived: bool,
-    /// The session and the turn that it goes on from.
+    /// The session and turn that this session was forked from. Absent if it isn't a fork.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<ForkSession>,
-    /// How many sessions were forked from it.
+    /// The number of sessions that were forked from this one.
     pub forks: u64,
-    /// Its own rules.
+    /// The session's own permission rules.
     pub rules: Vec<PermissionRule>,
 }
 
-/// Another machine, which prompts wait for.
+/// Another machine that prompts are waiting for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AwaitedMachine {
     /// The home of its daemon.
     pub home: String,
-    /// What it is called.
+    /// The name of the machine.
     pub name: String,
-    /// Whether its daemon runs. If not, the prompts wait until it is started, or until somebody has them run elsewhere.
+    /// Whether its daemon is running. If not, the prompts wait until it is started, or until someone moves
+    /// them to another machine.
     pub running: bool,
 }
 
-/// The turn that runs in a session.
+/// The running turn of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ActiveTurn {
-    /// The turn.
+    /// The id of the turn.
     pub turn: String,
-    /// The beginning of its prompt.
+    /// The beginning of the prompt.
     pub prompt: String,
-    /// The names of what came with it.
+    /// The names of the attachments.
     pub attachments: Vec<String>,
-    /// When it began.
+    /// When the turn started.
     #[schema(format = "date-time")]
     pub started_at: String,
-    /// The life of the daemon that runs it.
+    /// The id of the daemon run that runs the turn.
     pub boot: String,
     /// The home of that daemon.
     pub home: String,
-    /// Who wants it to stop.
+    /// The request to stop the turn. Absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<StopRequest>,
-    /// What the user is asked, as far as it is open.
+    /// The open permission requests.
     pub asking: Vec<WaitingPermission>,
 }
 
-/// A wish to stop a turn.
+/// A request to stop a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct StopRequest {
-    /// Whose.
+    /// Who requested it.
     pub by: String,
-    /// Why; may be empty.
+    /// The reason. May be empty.
     pub why: String,
-    /// Since when.
+    /// When it was requested.
     #[schema(format = "date-time")]
     pub at: String,
 }
 
-/// A question that is open.
+/// An open permission request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct WaitingPermission {
-    /// Names it.
+    /// The id of the request.
     pub permission: String,
-    /// The tool that wants to do something.
+    /// The name of the tool that needs permission.
     pub tool: String,
-    /// What it wants to do.
+    /// What the tool would do.
     pub subject: String,
 }
 
-/// The answer of `GET /v1/sessions`.
+/// The response of `GET /v1/sessions`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SessionList {
     /// The sessions, newest first.
     pub sessions: Vec<Session>,
-    /// The id to go on before, if there are more.
+    /// The id to continue before, for the next page. Absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
@@ -236,18 +237,18 @@ pub struct RenameSession {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ArchiveSession {
-    /// Whether it is put away, or taken back.
+    /// `true` to archive the session, `false` to unarchive it.
     pub archived: bool,
 }
 
-/// The body of `POST /v1/sessions/{id}/fork`, and where a session was forked.
+/// The body of `POST /v1/sessions/{id}/fork`, and the origin of a forked session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ForkSession {
-    /// The session; not needed in a request.
+    /// The id of the session. Not needed in a request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// The last turn that both share; the newest that is over if it is not given.
+    /// The id of the last turn that both sessions share. Defaults to the newest finished turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<String>,
 }
@@ -260,49 +261,49 @@ pub struct AnswerPermission {
     pub answer: super::events::PermissionAnswer,
 }
 
-/// What a question was answered. The first answer counts, and is told to all.
+/// The answer to a permission request. The first answer counts, and is returned to everyone who answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PermissionAnswered {
-    /// The question.
+    /// The id of the request.
     pub permission: String,
     /// The answer that counts.
     pub answer: super::events::PermissionAnswer,
-    /// Whose it is.
+    /// Who answered.
     pub by: String,
 }
 
-/// Something that happened to a session, as an event of its stream.
+/// One event in the history of a session, and in its event stream.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SessionMoment {
-    /// Its place in the stream.
+    /// The position in the stream.
     pub sequence: u64,
-    /// When it was.
+    /// When it happened.
     #[schema(format = "date-time")]
     pub at: String,
     /// What happened: `opened`, `accepted`, `started`, `ended`, `stop_requested`, `asked`, `answered`, `edited`, `moved`,
     /// `removed`, `renamed`, `agent_set`, `home_set`, `archived`, `unarchived`, `forked`, `plan_set`.
     pub event: String,
-    /// Who did it; may be empty.
+    /// Who did it. May be empty.
     pub actor: String,
-    /// The turn that it is about.
+    /// The id of the turn it is about. Absent if it isn't about a turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<String>,
-    /// What is to be said of it, in one line; may be empty.
+    /// A one-line description. May be empty.
     pub text: String,
 }
 
-/// What has happened to a session.
+/// The history of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SessionHistory {
-    /// The moments of its life, oldest first.
+    /// The events, oldest first.
     pub moments: Vec<SessionMoment>,
 }
 
-/// How many turns there are now.
+/// A summary of the current turns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SessionCounts {
-    /// How many turns run.
+    /// The number of running turns.
     pub running: u64,
-    /// How many sessions have prompts that wait.
+    /// The number of sessions with waiting prompts.
     pub waiting: u64,
 }

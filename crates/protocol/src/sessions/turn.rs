@@ -1,4 +1,4 @@
-//! What a turn is.
+//! Turns and their state.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -10,92 +10,94 @@ use crate::{FinishPlan, PlanFinish};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StartTurn {
-    /// What is asked.
+    /// The text of the prompt.
     pub prompt: String,
-    /// What comes with it.
+    /// Attachments to the prompt.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attachments: Vec<NewAttachment>,
-    /// Who is asked; the agent of the session if it is not given.
+    /// The agent for this turn. Defaults to the session's agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentChoice>,
-    /// What to do if a turn runs already; `queue` if it is not given.
+    /// What to do if a turn is already running. Defaults to `queue`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub if_busy: Option<IfBusy>,
-    /// The version of the session that was seen: if it has moved, the prompt is refused.
+    /// The version of the session that you saw. If the session has changed since, the prompt is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen: Option<u64>,
-    /// Whether it runs on this machine, if several share a database. The session moves here, with the prompts that wait in it.
-    /// Without it, a prompt runs on the machine of the session, which has its directory.
+    /// If several machines share a database: whether to run the turn on this machine. The session and its
+    /// waiting prompts then move here. Defaults to false: the turn runs on the session's machine, which has
+    /// its directory.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub here: bool,
-    /// What the daemon does with the plan when the turn ends as `done`, whoever is connected. It is a job, and the turn's
-    /// `finished` says what became of it.
+    /// What the daemon does with the plan when the turn ends as `done`, whether or not a client is connected.
+    /// This runs as a job, and the turn's `finished` has the result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finish: Option<FinishPlan>,
-    /// A second request with the same key is the same turn. The header `Idempotency-Key` means the same.
+    /// An idempotency key. A second request with the same key returns the same turn. The `Idempotency-Key`
+    /// header is equivalent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
 }
 
-/// What becomes of a prompt while a turn runs.
+/// What happens to a prompt while a turn is running.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum IfBusy {
-    /// It waits for its turn.
+    /// It is queued.
     #[default]
     Queue,
     /// It is refused.
     Refuse,
 }
 
-/// Something that comes with a prompt.
+/// An attachment to send with a prompt.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewAttachment {
-    /// What it is called.
+    /// The name of the attachment.
     pub name: String,
-    /// What it is; `text/plain` for text, `application/octet-stream` otherwise, if it is not given.
+    /// The media type. Defaults to `text/plain` for text, and to `application/octet-stream` otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub media_type: Option<String>,
-    /// Its content, if it is text.
+    /// The content, if it is text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// Its content in base64, if it is not.
+    /// The content in Base64, if it isn't text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base64: Option<String>,
 }
 
-/// Something that came with a prompt.
+/// An attachment of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Attachment {
-    /// What it is called.
+    /// The name of the attachment.
     pub name: String,
-    /// What it is.
+    /// The media type.
     pub media_type: String,
-    /// How large it is.
+    /// The size, in bytes.
     pub size_bytes: u64,
 }
 
-/// What a turn is doing.
+/// The state of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TurnState {
-    /// It waits for the one before it.
+    /// It is waiting for the turns before it.
     Queued,
-    /// It runs.
+    /// It is running.
     Running,
-    /// It came to its end.
+    /// It completed.
     Done,
-    /// It could not go on.
+    /// It failed.
     Failed,
-    /// It was stopped.
+    /// It was cancelled.
     Cancelled,
-    /// The daemon that ran it, or the agent, went away.
+    /// The daemon that ran it, or the agent, ended unexpectedly.
     Interrupted,
 }
 
 impl TurnState {
-    /// Its name, as JSON has it.
+    /// The name, as in JSON.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -108,7 +110,7 @@ impl TurnState {
         }
     }
 
-    /// Whether it never changes again.
+    /// Whether the state is final.
     #[must_use]
     pub fn is_terminal(self) -> bool {
         !matches!(self, Self::Queued | Self::Running)
@@ -118,80 +120,80 @@ impl TurnState {
 /// A turn: one prompt and everything that followed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Turn {
-    /// Its id.
+    /// The id of the turn.
     #[schema(example = "turn_01ARZ3NDEKTSV4RRFFQ69G5FAV")]
     pub id: String,
-    /// What it is doing.
+    /// The state of the turn.
     pub state: TurnState,
-    /// The session that it was made in.
+    /// The id of the session the turn was created in.
     pub session: String,
-    /// Which prompt of that session it is, from 1.
+    /// The number of the prompt in that session, starting at 1.
     pub number: u64,
-    /// What was asked.
+    /// The text of the prompt.
     pub prompt: String,
-    /// What came with it.
+    /// The attachments of the prompt.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attachments: Vec<Attachment>,
-    /// Who was asked.
+    /// The agent that runs the turn.
     pub agent: AgentChoice,
-    /// Who asked.
+    /// Who sent the prompt.
     pub by: String,
     /// When the prompt was accepted.
     #[schema(format = "date-time")]
     pub accepted_at: String,
-    /// When it began.
+    /// When the turn started. Absent until then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(format = "date-time")]
     pub started_at: Option<String>,
-    /// When it ended.
+    /// When the turn ended. Absent until then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(format = "date-time")]
     pub ended_at: Option<String>,
-    /// The plan that it worked in.
+    /// The id of the plan that the turn worked in. Absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,
-    /// What it used.
+    /// The usage of the turn.
     pub usage: Usage,
-    /// Why it ended, if not well.
+    /// Why the turn didn't succeed. Otherwise absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<TurnError>,
-    /// What the prompt asked to be done with the plan at the end.
+    /// What the prompt asked the daemon to do with the plan at the end. Absent if nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finish: Option<FinishPlan>,
-    /// The job that does it, once the turn is done.
+    /// The id of the job that does it. Absent until the turn is done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finish_job: Option<String>,
-    /// What became of the plan, when that job has ended.
+    /// What happened to the plan. Absent until that job has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished: Option<PlanFinish>,
-    /// The last event of its stream.
+    /// The sequence number of the last event in its stream.
     pub last_sequence: u64,
 }
 
-/// Why a turn did not end well.
+/// Why a turn didn't succeed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TurnError {
-    /// A stable name.
+    /// A stable code.
     pub code: String,
-    /// In words.
+    /// A description for people.
     pub text: String,
 }
 
-/// What a turn used.
+/// The model usage of a turn.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Usage {
-    /// Tokens that a model read.
+    /// The number of tokens the model read.
     pub input_tokens: u64,
-    /// Tokens that it wrote.
+    /// The number of tokens the model wrote.
     pub output_tokens: u64,
-    /// How often it was asked.
+    /// The number of requests to the model.
     pub requests: u64,
-    /// What that cost, in millionths; 0 if no price is known.
+    /// The cost, in millionths of the currency of the configured prices. 0 if no price is known.
     pub cost_micros: u64,
 }
 
 impl Usage {
-    /// Both together.
+    /// Adds two usages.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
@@ -203,23 +205,23 @@ impl Usage {
     }
 }
 
-/// A prompt was accepted, and is on disk.
+/// The prompt was accepted and is stored on disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TurnAccepted {
-    /// The session as it is now.
+    /// The session in its current state.
     pub session: Session,
-    /// The turn: it runs, or it waits.
+    /// The turn, which is running or queued.
     pub turn: Turn,
-    /// Whether this request made it. If not, an earlier one with the same key did.
+    /// Whether this request created the turn. If false, an earlier request with the same key did.
     pub new: bool,
 }
 
-/// Turns, newest first.
+/// A list of turns.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TurnList {
-    /// The turns.
+    /// The turns: newest first, or for the queue in the order they will run.
     pub turns: Vec<Turn>,
-    /// The turn to go on before, if there are more.
+    /// The id of the turn to continue before, for the next page. Absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
@@ -228,10 +230,10 @@ pub struct TurnList {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EditQueued {
-    /// What is asked now; as it is if it is not given.
+    /// The new text of the prompt. If omitted, it stays unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
-    /// The place in the queue, from 0; where it is if it is not given.
+    /// The new position in the queue, starting at 0. If omitted, it stays unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<u32>,
 }
@@ -240,10 +242,10 @@ pub struct EditQueued {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CancelTurn {
-    /// The turn that was seen; the active one, whatever it is, if it is not given.
+    /// The id of the turn that you saw. Defaults to the active turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<String>,
-    /// Why.
+    /// The reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
 }
@@ -252,8 +254,8 @@ pub struct CancelTurn {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClearStaleTurn {
-    /// The version of the session that was seen.
+    /// The version of the session that you saw.
     pub seen: u64,
-    /// The turn that was seen.
+    /// The id of the turn that you saw.
     pub turn: String,
 }

@@ -1,4 +1,4 @@
-//! Folding turns must not change what anybody ends up with.
+//! Compacting turns must not change what any reader ends up with.
 
 use protocol::TurnId;
 
@@ -22,7 +22,7 @@ async fn every_reader_ends_up_with_the_same() {
         before.push(turns.prefix(turn, place).await);
     }
     let whole = before.last().unwrap().clone();
-    // One is in the middle of it.
+    // One reader is in the middle of the turn.
     let mut in_the_middle = turns.follow(turn, FollowFrom::Start).await;
     assert_eq!(in_the_middle.step().await, None);
 
@@ -36,10 +36,10 @@ async fn every_reader_ends_up_with_the_same() {
         reader.has = has;
         assert_eq!(reader.read_to_the_end().await, (last, TurnState::Done));
         assert_eq!(reader.has, whole, "after {place}");
-        // Only who has it all, or lacks the last event, needs no snapshot.
+        // Only a reader that has everything, or lacks only the last event, needs no snapshot.
         assert_eq!(reader.resyncs, u64::from(place + 1 < last), "after {place}");
     }
-    // What was folded is kept, however long nobody asks.
+    // The compacted transcript is kept, however long no one reads it.
     turns.clock.advance(Duration::from_secs(24 * 60 * 60));
     turns.log.collect_blobs().await.unwrap();
     let mut reader = turns.follow(turn, FollowFrom::Last(20)).await;

@@ -13,10 +13,10 @@ use crate::event::{all_to_log, to_log};
 use crate::prompt::Prompt;
 use crate::turn::{Turn, TurnRecord};
 
-/// Something that should take milliseconds, on a machine that has a lot to do.
+/// Generous for something that should take milliseconds, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A log with turns that nobody runs.
+/// A log with turns that no daemon runs.
 pub(crate) struct Turns {
     pub(crate) log: Log,
     pub(crate) clock: Arc<ManualClock>,
@@ -38,7 +38,7 @@ impl Turns {
         }
     }
 
-    /// A turn that waits, and nothing else yet.
+    /// A queued turn, without any output.
     pub(crate) async fn queued(&self) -> TurnId {
         let turn = TurnId::generate();
         let accepted = TurnEvent::Accepted {
@@ -54,7 +54,7 @@ impl Turns {
         turn
     }
 
-    /// A turn that runs, and has said so much.
+    /// A running turn with this many words.
     pub(crate) async fn running(&self, words: u64) -> TurnId {
         let turn = self.queued().await;
         self.add(turn, &[state(TurnState::Running)]).await;
@@ -62,14 +62,14 @@ impl Turns {
         turn
     }
 
-    /// A turn that has said so much, and is over.
+    /// An ended turn with this many words.
     pub(crate) async fn done(&self, words: u64) -> TurnId {
         let turn = self.running(words).await;
         self.add(turn, &[state(TurnState::Done)]).await;
         turn
     }
 
-    /// Lets a turn say some words, a few at a time, in two texts and a call of a tool.
+    /// Writes some words to a turn, a few at a time, in two texts and a tool call.
     pub(crate) async fn say(&self, turn: TurnId, words: u64) {
         let words: Vec<_> = (0..words).map(word).collect();
         for some in words.chunks(7) {
@@ -103,7 +103,7 @@ impl Turns {
         }
     }
 
-    /// What somebody has who has read so many events from the start.
+    /// What a reader has after this many events from the start.
     pub(crate) async fn prefix(&self, turn: TurnId, events: u64) -> TurnTranscript {
         let stream = turn_stream(turn).unwrap();
         let page = self.log.read(&stream, Sequence::START, 10_000).await.unwrap();
@@ -122,7 +122,7 @@ impl Turns {
     }
 }
 
-/// Somebody who keeps what they are told.
+/// A reader that keeps everything it receives.
 pub(crate) struct Reader {
     pub(crate) follow: TurnFollow,
     pub(crate) has: TurnTranscript,
@@ -131,7 +131,7 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// Takes the next item; says how the turn ended if that is it.
+    /// Takes the next item; returns how the turn ended if it was the end.
     pub(crate) async fn step(&mut self) -> Option<(u64, TurnState)> {
         let next = tokio::time::timeout(PATIENCE, self.follow.next()).await;
         match next.unwrap().unwrap().expect("an item") {
@@ -223,7 +223,7 @@ async fn readers_that_come_and_go_all_have_the_same_in_the_end() {
     turns.say(turn, 200).await;
     let mut late = turns.follow(turn, FollowFrom::Start).await;
     late.up_to(50).await;
-    // It goes away in the middle, and comes back where it was.
+    // It leaves in the middle, and comes back to the same position.
     let mut again = turns
         .follow(turn, FollowFrom::After(Sequence::from_u64(late.at).into()))
         .await;
@@ -299,13 +299,13 @@ async fn a_place_beyond_the_end_is_answered_with_a_snapshot() {
     turns.add(turn, &[state(TurnState::Done)]).await;
     assert_eq!(reader.read_to_the_end().await, (28, TurnState::Done));
     assert_eq!(reader.has, turns.prefix(turn, 28).await);
-    // The same of one that is over.
+    // The same for a turn that has ended.
     let mut reader = turns.follow(turn, beyond).await;
     assert_eq!(reader.read_to_the_end().await, (28, TurnState::Done));
     assert_eq!((reader.resyncs, reader.has), (1, turns.prefix(turn, 28).await));
 }
 
-/// What a reader has seen was lost, and something else has its number by the time that it comes back.
+/// An event that a reader has seen was lost, and a different one has its number when the reader comes back.
 #[tokio::test]
 async fn a_place_that_something_else_has_by_now_is_answered_with_a_snapshot() {
     let turns = Turns::open();

@@ -1,4 +1,4 @@
-//! What agents may do: which rule counts, and what may be shown.
+//! What agents may do: which rule applies, and which files may be shown.
 
 mod readable;
 mod rules;

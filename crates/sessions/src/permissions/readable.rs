@@ -4,8 +4,8 @@ use protocol::{PermissionRule, RulePermission};
 
 use super::decide;
 
-/// Which files may be shown to an agent that did not name them. Who may not read a file without asking does not get it in
-/// another way either.
+/// Which files may be shown to an agent that did not name them. A file that an agent may not read without asking isn't
+/// shown to it in any other way either.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Readable {
     tool: &'static str,
@@ -13,25 +13,25 @@ pub struct Readable {
 }
 
 impl Readable {
-    /// What these rules let a tool show.
+    /// The files that these rules let a tool show.
     pub(crate) fn by(tool: &'static str, rules: Vec<PermissionRule>) -> Self {
         Self { tool, rules }
     }
 
-    /// Everything.
+    /// Allows every file.
     #[must_use]
     pub fn everything() -> Self {
         Self::by("read", Vec::new())
     }
 
-    /// Whether everything may be shown, so that nobody needs to ask file by file.
+    /// Whether every file may be shown, so that there is no need to check file by file.
     #[must_use]
     pub fn is_everything(&self) -> bool {
         let is_allowed = |rule: &PermissionRule| rule.permission == RulePermission::Allow;
         self.rules.iter().all(is_allowed)
     }
 
-    /// Whether a file may be shown. The path is from the root of the workspace, with `/` between names.
+    /// Whether a file may be shown. The path is relative to the root of the workspace, separated by `/`.
     #[must_use]
     pub fn allows(&self, path: &str) -> bool {
         [self.tool, "read"]

@@ -1,15 +1,15 @@
-//! Which rule counts. Pure.
+//! Which rule applies. Pure.
 //!
-//! In a pattern `*` stands for anything, also for nothing, for `/` and for the end of a line; `?` stands for one character;
-//! and after a `\` the next character stands for itself. A pattern has to match all of the subject.
+//! In a pattern, `*` matches anything, including nothing, `/` and line breaks; `?` matches one character; and `\`
+//! escapes the next character. A pattern has to match the whole subject.
 //!
-//! A pattern for the shell is held against the whole line, and a line can hold several commands: `git *` matches
-//! `git log; rm -r src` too. Whoever allows by pattern allows that.
+//! A shell pattern is matched against the whole line, and a line can contain several commands: `git *` also matches
+//! `git log; rm -r src`. If you allow by pattern, you allow that too.
 
 use protocol::{PermissionRule, RulePermission};
 
-/// What the rules say about a tool that wants to do something: the first one that speaks of it counts. Without one, it is
-/// allowed: it happens in a sandbox, and nothing of it reaches the workspace before the user applies it.
+/// What the rules say about a tool's action: the first matching rule counts. Without one, the action is allowed, since
+/// it happens in a sandbox and nothing reaches the workspace until the user applies it.
 #[must_use]
 pub fn decide<'a>(
     rules: impl IntoIterator<Item = &'a PermissionRule>,
@@ -59,7 +59,7 @@ fn pieces(pattern: &str) -> Vec<Piece> {
         pieces.push(match character {
             '*' => Piece::Anything,
             '?' => Piece::One,
-            // One at the very end stands for itself.
+            // A backslash at the very end stands for itself.
             '\\' => Piece::Just(characters.next().unwrap_or('\\')),
             plain => Piece::Just(plain),
         });
@@ -67,12 +67,12 @@ fn pieces(pattern: &str) -> Vec<Piece> {
     pieces
 }
 
-/// Whether a pattern matches all of a subject. At a mismatch only the last `*` is given one more character, so the time is at
-/// most the product of both lengths, whatever the pattern.
+/// Whether a pattern matches the whole subject. On a mismatch only the last `*` takes one more character, so the time
+/// is at most the product of both lengths, whatever the pattern.
 fn matches(pattern: &str, subject: &str) -> bool {
     let (pieces, subject) = (pieces(pattern), subject.chars().collect::<Vec<char>>());
     let (mut piece, mut at) = (0, 0);
-    // Where to go on when it does not fit: behind the last `*`, and how much that has taken.
+    // Where to resume after a mismatch: behind the last `*`, and how much it has matched.
     let mut retry: Option<(usize, usize)> = None;
     while at < subject.len() {
         let fits = match pieces.get(piece) {
@@ -174,7 +174,7 @@ mod tests {
             (&["ask * *.env", "allow read", "deny *"], "shell", "ls", Deny),
             (&["deny shell rm *"], "shell", "rm -r a", Deny),
             (&["deny shell rm *"], "shell", "rmdir a", Allow),
-            // A tool is named as it is: there are no patterns in names.
+            // Tool names are matched literally: there are no patterns in names.
             (&["deny w*"], "write", "a", Allow),
         ];
         for (rules, tool, subject, expected) in cases {
@@ -187,7 +187,7 @@ mod tests {
         }
     }
 
-    /// Too simple to be wrong, and too slow to be used.
+    /// A reference implementation: too simple to be wrong, and too slow to use.
     fn plainly(pieces: &[Piece], subject: &[char]) -> bool {
         match (pieces, subject) {
             ([], []) => true,

@@ -1,4 +1,4 @@
-//! What is stored stays readable: literal heads and events, as they were first written.
+//! Stored data stays readable: literal heads and events, as they were first written.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::session::SessionRecord;
 use crate::transcript::apply_stored;
 use crate::turn::TurnRecord;
 
-/// One event of each kind with every member that it can have, and with as few as it can have.
+/// One event of each kind, both with every field and with as few as possible.
 const EVENTS: &[(&str, &str)] = &[
     (
         "accepted",
@@ -96,13 +96,13 @@ const EVENTS: &[(&str, &str)] = &[
     ),
 ];
 
-/// A head of a session with every member.
+/// A head of a session with every field.
 const SESSION: &str = r#"{"facts":{"directory":"/home/me/project","opened_by":"unix","opened_at":951782400007,"forked_from":{"session":"session_01ARZ3NDEKTSV4RRFFQ69G5FAV","turn":"turn_01ARZ3NDEKTSV4RRFFQ69G5FAV"}},"home":"home_01ARZ3NDEKTSV4RRFFQ69G5FAV","title":"Fix it","agent":{"name":"model","model":"m","script":"s"},"rules":[{"tool":"shell","pattern":"git *","permission":"allow"},{"tool":"write","permission":"ask"},{"tool":"*","permission":"deny"}],"learned_rules":1,"plan":"plan_01ARZ3NDEKTSV4RRFFQ69G5FAV","active":{"turn":"turn_01ARZ3NDEKTSV4RRFFQ69G5FAV","prompt":"do it","attachments":["a.txt"],"started_at":951782400008,"owner":{"home":"home_01ARZ3NDEKTSV4RRFFQ69G5FAV","boot":"boot_01ARZ3NDEKTSV4RRFFQ69G5FAV"},"stop":{"by":"me","why":"enough","at":951782400009,"error":{"code":"turn_timeout","text":"too long"}},"asked":[{"id":"permission_01ARZ3NDEKTSV4RRFFQ69G5FAV","tool":"shell","subject":"make","answer":["deny","me"]},{"id":"permission_01ARZ3NDEKTSV4RRFFQ69G5FAV","tool":"shell","subject":"make"}]},"queue":["turn_01ARZ3NDEKTSV4RRFFQ69G5FAV"],"last_turn":"turn_01ARZ3NDEKTSV4RRFFQ69G5FAV","prompts":3,"last_state":"done","archived":true,"removing":true,"forks":1,"changed_at":951782400010}"#;
 /// The head of a session that was just opened.
 const NEW_SESSION: &str = r#"{"facts":{"directory":"/a","opened_by":"","opened_at":0},"title":"","agent":{"name":"rehearsal"},"rules":[],"learned_rules":0,"queue":[],"prompts":0,"archived":false,"forks":0,"changed_at":0}"#;
-/// A head of a turn with every member.
+/// A head of a turn with every field.
 const TURN: &str = r#"{"session":"session_01ARZ3NDEKTSV4RRFFQ69G5FAV","number":2,"previous":"turn_01ARZ3NDEKTSV4RRFFQ69G5FAV","prompt":{"text":"do it","attachments":[{"name":"a.txt","media_type":"text/plain","size_bytes":3,"content":"0707070707070707070707070707070707070707070707070707070707070707"}]},"agent":{"name":"model","model":"m"},"by":"me","accepted_at":1,"state":"failed","started_at":2,"ended_at":3,"owner":{"home":"home_01ARZ3NDEKTSV4RRFFQ69G5FAV","boot":"boot_01ARZ3NDEKTSV4RRFFQ69G5FAV"},"plan":"plan_01ARZ3NDEKTSV4RRFFQ69G5FAV","usage":{"input_tokens":1,"output_tokens":2,"requests":3,"cost_micros":4},"error":{"code":"model_timeout","text":"it took too long"},"transcript":"0707070707070707070707070707070707070707070707070707070707070707"}"#;
-/// The head of a turn that waits.
+/// The head of a queued turn.
 const QUEUED_TURN: &str = r#"{"session":"session_01ARZ3NDEKTSV4RRFFQ69G5FAV","number":1,"prompt":{"text":"do it"},"agent":{"name":"rehearsal"},"by":"","accepted_at":1,"state":"queued","usage":{"input_tokens":0,"output_tokens":0,"requests":0,"cost_micros":0}}"#;
 const TRANSCRIPT: &str = r#"{"items":[{"type":"text","text":"a"},{"type":"reasoning","text":"b"},{"type":"tool","call":"c","tool":"read","title":"read a","arguments":{"path":"a"},"output":"o","state":"done","answer":"o","full":"job_1"},{"type":"tool","call":"","tool":"read","title":"","arguments":"{\"pa","output":""},{"type":"permission","permission":"permission_01ARZ3NDEKTSV4RRFFQ69G5FAV","tool":"shell","subject":"make","options":[{"label":"Yes","answer":"allow","id":"y"}],"answer":"allow","by":"me"},{"type":"permission","permission":"permission_01ARZ3NDEKTSV4RRFFQ69G5FAV","tool":"shell","subject":"make","options":[]},{"type":"plan","plan":"plan_01ARZ3NDEKTSV4RRFFQ69G5FAV","fingerprint":"f","files":1,"paths":["a"]},{"type":"trouble","code":"model_retry","text":"again"}],"numbers":[0,1,2,3,null,null,null,null],"usage":{"input_tokens":1,"output_tokens":2,"requests":3,"cost_micros":4},"state":"failed","error":{"code":"model_timeout","text":"it took too long"}}"#;
 
@@ -166,12 +166,12 @@ fn heads_and_transcripts_are_read_and_written_again_as_they_were() {
     check_round_trip::<TurnTranscript>(TRANSCRIPT);
 }
 
-/// A daemon that shares the log may be newer, and write members that this one does not know.
+/// A daemon that shares the log may be newer, and write fields that this one doesn't know.
 #[test]
 fn unknown_members_are_passed_over() {
     let more = |text: &str| text.replace(r#"{""#, r#"{"later":[1],""#);
     for (_, body) in EVENTS {
-        // Any member of a tool's arguments is known.
+        // A tool's arguments may contain any field.
         let newer = more(body).replace(r#""arguments":{"later":[1],"#, r#""arguments":{"#);
         assert_eq!(read(&newer), read(body), "{newer}");
     }

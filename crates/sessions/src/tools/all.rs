@@ -1,4 +1,4 @@
-//! The tools that there are.
+//! The list of all tools.
 
 use super::change::{Delete, Move, Write};
 use super::context::Context;
@@ -12,7 +12,7 @@ use super::shell::Shell;
 use super::tool::{Kind, Tool};
 use crate::ports::Ports;
 
-/// In the order in which a model is told of them.
+/// In the order in which they are presented to a model.
 const KINDS: [Kind; 11] = [
     Kind::of::<Read>(),
     Kind::of::<List>(),
@@ -27,8 +27,8 @@ const KINDS: [Kind; 11] = [
     Kind::of::<PlanDiff>(),
 ];
 
-/// The tools that can be used with these ports: without questions there is nothing to ask, and without a finder nothing is
-/// found.
+/// The tools available with these ports: `language` needs language servers that answer questions, and `context` needs a
+/// finder.
 pub(super) fn kinds(ports: &Ports) -> Vec<Kind> {
     let can_ask = !ports.languages.verbs().is_empty();
     let can_find = ports.context.can_find();
@@ -58,7 +58,7 @@ mod tests {
         Shell as ShellPort, ShellEnd, ShellError, ShellOrder,
     };
 
-    /// Asks for the fields of a struct, and gives nothing.
+    /// Collects the field names of a struct instead of deserializing it.
     struct Fields<'a>(&'a mut Option<BTreeSet<&'static str>>);
 
     impl<'de> Deserializer<'de> for Fields<'_> {
@@ -128,7 +128,7 @@ mod tests {
         }
     }
 
-    /// What the table says and what the struct takes are the same: names, types, and what may be missing.
+    /// The table and the struct agree on names, types, and what may be missing.
     fn agree<T: Tool>(ports: &Ports) {
         let table = T::parameters(ports);
         let names: BTreeSet<&str> = table.iter().map(|parameter| parameter.name).collect();

@@ -1,4 +1,4 @@
-//! Several calls at once, in an order that keeps them out of each other's way.
+//! Runs several calls at once, in an order that keeps them from interfering with each other.
 
 use std::future::poll_fn;
 use std::task::Poll;
@@ -6,11 +6,11 @@ use std::task::Poll;
 use super::order::{Touches, waits_for};
 use super::tool::Coming;
 
-/// How many calls run together. It keeps a machine busy with reading; further ones wait for their turn.
+/// How many calls run at once. Enough to keep a machine busy reading; further calls wait.
 pub(super) const TOGETHER: usize = 8;
 
-/// Runs calls, each when those that it waits for are done. What they came to, in the order of the calls. All of them run
-/// within the caller's task, and `start` is called when one begins.
+/// Runs each call once the calls it waits for are done, and returns the results in the order of the calls. All of them
+/// run within the caller's task, and `start` is called when one begins.
 pub(super) async fn in_order<'a, T>(
     touches: &[Touches],
     mut start: impl FnMut(usize) -> Coming<'a, T>,
@@ -29,7 +29,7 @@ pub(super) async fn in_order<'a, T>(
             !begins
         });
         if running.is_empty() {
-            // The first of those that wait always waits for nobody, so nobody waits any more.
+            // The first waiting call never has anything left to wait for, so no call is waiting anymore.
             return done.into_iter().flatten().collect();
         }
         let (call, result) = first_of(&mut running).await;
@@ -37,7 +37,7 @@ pub(super) async fn in_order<'a, T>(
     }
 }
 
-/// The next one that is done.
+/// Waits for the next call to finish.
 async fn first_of<T>(running: &mut Vec<(usize, Coming<'_, T>)>) -> (usize, T) {
     let (at, result) = poll_fn(|context| {
         for (at, (_, coming)) in running.iter_mut().enumerate() {
@@ -64,7 +64,7 @@ mod tests {
     use super::super::path::SandboxPath;
     use super::*;
 
-    /// A call, and what ends it.
+    /// A running call, and the sender that ends it.
     type Running = (usize, oneshot::Sender<usize>);
 
     fn some_touches() -> impl Strategy<Value = Touches> {
@@ -79,7 +79,7 @@ mod tests {
     }
 
     proptest! {
-        /// Calls that end in any order: who waits has not begun, who does not wait has, and answers keep their places.
+        /// Calls end in any order: a call that must wait hasn't begun, any other has, and answers keep their order.
         #[test]
         fn calls_begin_when_those_that_they_wait_for_are_done(
             touches in vec(some_touches(), 0..14),
@@ -100,7 +100,7 @@ mod tests {
                 let running: Vec<usize> = open.lock().unwrap().iter().map(|(call, _)| *call).collect();
                 let is_free = |call: &usize| waits_for[*call].iter().all(|earlier| ended.contains(earlier));
                 let free = (0..touches.len()).filter(|call| !ended.contains(call) && is_free(call));
-                // The limit is by far not reached by what does not collide here, or it is what holds them up.
+                // Every call that is free to run is running, up to the limit.
                 prop_assert!(running.iter().all(is_free));
                 prop_assert_eq!(running.len(), free.count().min(TOGETHER));
                 let (call, end) = open.lock().unwrap().remove(pick.index(running.len()));

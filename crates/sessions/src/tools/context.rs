@@ -1,4 +1,4 @@
-//! `context`: the pieces of the code that belong to a question.
+//! `context`: finds the code relevant to a question.
 
 use async_trait::async_trait;
 use protocol::PermissionRule;
@@ -15,11 +15,11 @@ use super::tool::{About, Tool, ToolOutput};
 use crate::permissions::Readable;
 use crate::ports::{ContextFound, ContextGround, ContextOrder, Ports};
 
-/// How many tokens an answer has if nobody says so.
+/// The default token budget of an answer.
 const USUAL_TOKENS: usize = 4_000;
-/// The most tokens of an answer: about as much as an answer may have in bytes.
+/// The largest token budget: about as much as fits into an answer.
 const MOST_TOKENS: u64 = 8_000;
-/// Fewer tokens hold no piece.
+/// The smallest useful token budget; a smaller one can't hold a single piece.
 const LEAST_TOKENS: u64 = 100;
 
 #[derive(Debug)]
@@ -82,7 +82,7 @@ impl Tool for Context {
         About {
             title: one_line(&format!("context {}", self.query)),
             subjects: vec![self.place.to_string()],
-            // Pieces can be of any file, so it waits for what is written before it.
+            // Pieces can come from any file, so it waits for all earlier writes.
             touches: Touches::Reads(vec![SandboxPath::Root]),
             whole_trees: Vec::new(),
         }
@@ -106,7 +106,7 @@ impl Tool for Context {
 }
 
 impl Context {
-    /// Looks, in the plan if there is one. *Cancel safety*: may be dropped at any time.
+    /// Searches the plan if there is one, otherwise the directory. *Cancel safety*: may be dropped at any time.
     pub(super) async fn find(
         &self,
         options: &ToolboxOptions,
@@ -115,7 +115,7 @@ impl Context {
         let readable = Readable::by(Self::NAME, rules);
         let ground = match options.desk.existing().await? {
             Some(plan) => ContextGround::Plan(plan),
-            // Nothing was changed yet, and a look is no reason to begin a plan.
+            // Nothing has changed yet, and a search is no reason to open a plan.
             None => ContextGround::Directory(options.desk.directory().to_owned()),
         };
         let order = ContextOrder {
@@ -138,7 +138,7 @@ impl Context {
             .find(order)
             .await
             .map_err(|error| ToolError::Refused(format!("{error}.")))?;
-        // The finder keeps to the rules by itself; whatever it does, nothing gets past them here.
+        // The finder follows the rules itself; this check makes sure that nothing gets past them.
         match found.files.iter().find(|file| !readable.allows(file)) {
             None => Ok(found),
             Some(_) => Err(ToolError::Refused(

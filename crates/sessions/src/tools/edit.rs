@@ -1,4 +1,4 @@
-//! `edit`: an exact piece of a file, which must occur once.
+//! `edit`: replaces an exact piece of a file, which must occur once.
 
 use async_trait::async_trait;
 use plans::{Explorer, FileOperation, RelPath};
@@ -14,7 +14,7 @@ use super::spec::{Access, ToolboxOptions};
 use super::tool::{About, Tool, ToolOutput};
 use crate::ports::Ports;
 
-/// How many places are named when there are several.
+/// How many matches are listed when there are several.
 const NAMED_PLACES: usize = 10;
 
 #[derive(Debug)]
@@ -85,7 +85,7 @@ impl Tool for Edit {
 
     async fn run(self, running: &Running<'_>) -> Result<ToolOutput, ToolError> {
         let (path, find) = (self.path.clone(), self.find.clone());
-        // The plan looks again when it writes. This look is for the words.
+        // The plan checks again when it writes. This check is for a better error message.
         let line = running
             .explore(move |explorer, _| find_once(explorer, &path, &find))
             .await?;
@@ -100,10 +100,10 @@ impl Tool for Edit {
     }
 }
 
-/// The line of the only place in a file that has this text.
+/// The line of the only match of a text in a file.
 ///
 /// # Errors
-/// There is no such place, or several. The error says where, and what to do about it.
+/// The text doesn't occur, or occurs several times. The error says where, and what to do about it.
 pub fn find_once(explorer: &Explorer<'_, '_>, path: &RelPath, find: &str) -> Result<usize, ToolError> {
     the_one_line(path, &read_text(explorer, path)?, find)
 }
@@ -138,7 +138,7 @@ fn the_one_line(path: &RelPath, content: &[u8], find: &str) -> Result<usize, Too
     }
 }
 
-/// Where a piece occurs, overlaps included: a place that overlaps another one is one more way to understand the edit.
+/// Where a piece occurs, overlaps included: an overlapping match is one more way to interpret the edit.
 fn places(content: &[u8], find: &[u8]) -> Vec<usize> {
     let finder = memchr::memmem::Finder::new(find);
     let (mut found, mut from) = (Vec::new(), 0);
@@ -149,7 +149,7 @@ fn places(content: &[u8], find: &[u8]) -> Vec<usize> {
     found
 }
 
-/// What may be wrong with a piece that does not occur.
+/// Guesses why a piece doesn't occur.
 fn hint(content: &[u8], find: &str) -> String {
     if find.contains('\n') && !find.contains("\r\n") && content.windows(2).any(|pair| pair == b"\r\n") {
         return "The lines of this file end with `\\r\\n`; give them so.".to_owned();

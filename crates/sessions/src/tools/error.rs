@@ -1,4 +1,4 @@
-//! What can go wrong with a call of a tool, in words that tell a model what to do next.
+//! Errors of tool calls, worded so that a model knows what to do next.
 
 use std::error::Error;
 use std::time::Duration;
@@ -6,34 +6,34 @@ use std::time::Duration;
 use plans::{PlanError, RelPath, TreeError};
 use protocol::ToolState;
 
-/// A call of a tool did not do what it should.
+/// Why a tool call failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ToolError {
     /// There is no such tool.
     #[error("there is no tool `{name}`. The tools are: {known}.")]
     Unknown {
-        /// What was called.
+        /// The name that was called.
         name: String,
-        /// Those that there are.
+        /// The available tools.
         known: String,
     },
-    /// The arguments are not what the tool takes.
+    /// The arguments don't match the tool's parameters.
     #[error("nothing was done: {wrong}. `{tool}` takes {takes}.")]
     Arguments {
         /// The tool.
         tool: String,
-        /// What is wrong with them.
+        /// What is wrong.
         wrong: String,
-        /// What it takes.
+        /// What the tool accepts.
         takes: String,
     },
-    /// It cannot be done, for a reason that the tool gives.
+    /// The tool refused, for this reason.
     #[error("{0}")]
     Refused(String),
-    /// The plan did not do it.
+    /// The plan reported an error.
     #[error("{}", advice(.0))]
     Plan(#[from] PlanError),
-    /// A rule or the user did not allow it.
+    /// A rule or the user denied it.
     #[error("{0}")]
     Denied(String),
     /// It took too long.
@@ -42,7 +42,7 @@ pub enum ToolError {
         after.as_secs()
     )]
     TimedOut {
-        /// How long it had.
+        /// How long it ran.
         after: Duration,
     },
     /// The turn was stopped.
@@ -51,7 +51,7 @@ pub enum ToolError {
 }
 
 impl ToolError {
-    /// How a call ends that fails so.
+    /// The state in which a call with this error ends.
     pub(super) fn state(&self) -> ToolState {
         match self {
             Self::Denied(_) => ToolState::Denied,
@@ -64,7 +64,7 @@ impl ToolError {
         }
     }
 
-    /// What a tree says of a path.
+    /// Converts a tree's error about a path.
     pub(super) fn of_tree(path: &RelPath, error: &TreeError) -> Self {
         match error.kind() {
             std::io::ErrorKind::NotFound => Self::missing(path),
@@ -72,7 +72,7 @@ impl ToolError {
         }
     }
 
-    /// There is nothing at a path.
+    /// Nothing exists at a path.
     pub(super) fn missing(path: &RelPath) -> Self {
         Self::Plan(PlanError::FileNotFound {
             path: path.to_string(),
@@ -80,7 +80,7 @@ impl ToolError {
     }
 }
 
-/// What a plan's error means for whoever works in it.
+/// What a plan's error means for someone working in the plan.
 fn advice(error: &PlanError) -> String {
     let next = match error {
         PlanError::FileNotFound { .. } => "List the directory to see what is there.",

@@ -1,4 +1,4 @@
-//! `language`: a question to the language servers.
+//! `language`: asks the language servers.
 
 use async_trait::async_trait;
 use plans::Change;
@@ -15,7 +15,7 @@ use super::text::{SHOWN_LIMIT_BYTES, beginning, one_line};
 use super::tool::{About, Tool, ToolOutput};
 use crate::ports::{LanguageOrder, Ports};
 
-/// The largest line or column that can be named.
+/// The largest line or column.
 const LARGEST: u64 = 1 << 31;
 
 #[derive(Debug)]
@@ -92,7 +92,7 @@ impl Tool for Language {
         About {
             title: one_line(&title),
             subjects: vec![format!("{} {}", self.verb, self.place)],
-            // The servers look at the workspace, not at the sandbox.
+            // The servers read the workspace, not the sandbox.
             touches: Touches::Nothing,
             whole_trees: Vec::new(),
         }
@@ -135,7 +135,7 @@ impl Tool for Language {
     }
 }
 
-/// What each question needs.
+/// The arguments that each question needs.
 fn questions() -> String {
     let about_position = |wanted: bool| {
         let verbs = CodeVerb::ALL.iter().filter(|verb| verb.has_position() == wanted);
@@ -151,8 +151,8 @@ fn questions() -> String {
 }
 
 impl Language {
-    /// Whether the plan has another version of the file than the servers see. It is said on top of an answer, so that a failure
-    /// to find out is no failure of the call.
+    /// Whether the plan's version of the file differs from the one the servers see. It's only a note on top of an
+    /// answer, so a failure to find out doesn't fail the call.
     async fn is_changed(&self, running: &Running<'_>) -> bool {
         let desk = &running.options.desk;
         let (Some(path), Some(plan)) = (self.place.as_path(), desk.opened()) else {

@@ -1,4 +1,4 @@
-//! `list`: what is in a directory, or which files have such a name.
+//! `list`: what is in a directory, or which files match a pattern.
 
 use std::ops::ControlFlow;
 
@@ -109,7 +109,7 @@ impl List {
     }
 }
 
-/// What is in a directory, by name; directories with a slash.
+/// The entries of a directory, by name; directories end in a slash.
 pub(super) fn names(tree: &Tree, place: &SandboxPath) -> Result<ToolOutput, ToolError> {
     let failed = |error: plans::TreeError| match place {
         SandboxPath::Path(path) => ToolError::of_tree(path, &error),
@@ -120,7 +120,7 @@ pub(super) fn names(tree: &Tree, place: &SandboxPath) -> Result<ToolOutput, Tool
         .map_err(failed)?
         .into_iter()
         .filter_map(|(name, kind)| {
-            // What no path can have, git's own directory for one, cannot be named either.
+            // Entries that can't be part of a path, such as git's own directory, are left out.
             let name = RelPath::from_path(name.as_ref()).ok()?;
             Some(match kind {
                 FileKind::Directory => format!("{name}/"),
@@ -134,7 +134,7 @@ pub(super) fn names(tree: &Tree, place: &SandboxPath) -> Result<ToolOutput, Tool
     Ok(lines.output("[the directory is empty]", place))
 }
 
-/// Lines of an answer, as many as fit.
+/// The lines of an answer, as many as fit.
 #[derive(Debug, Default)]
 struct Lines {
     text: String,

@@ -1,4 +1,4 @@
-//! Which files a walk is about: a place, and a pattern for their paths.
+//! Which files a walk covers: a starting path, and a pattern for paths below it.
 
 use globset::{GlobBuilder, GlobMatcher};
 use plans::RelPath;
@@ -10,7 +10,7 @@ use super::text::one_line;
 /// The longest pattern. People write short ones.
 const PATTERN_LIMIT_BYTES: usize = 1024;
 
-/// A pattern for paths below a place. One without a slash is about names, at any depth.
+/// A pattern for paths below a starting path. A pattern without a slash matches names, at any depth.
 #[derive(Debug)]
 pub(super) struct PathPattern {
     matcher: GlobMatcher,
@@ -38,7 +38,7 @@ impl PathPattern {
         })
     }
 
-    /// Whether a path that lies at or below the place is meant.
+    /// Whether the pattern matches a path at or below `place`.
     pub(super) fn matches(&self, place: &SandboxPath, path: &RelPath) -> bool {
         if self.is_of_names {
             return self.matcher.is_match(path.name());

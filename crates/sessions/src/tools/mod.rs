@@ -1,19 +1,20 @@
-//! What an agent can do, within a plan.
+//! What an agent can do within a plan.
 //!
-//! - [`Toolbox`] is what an agent has in a turn: it says what there is, and calls it.
+//! - [`Toolbox`] holds an agent's tools for a turn: it lists them and calls them.
 //! - `tool.rs`: what a tool is. Each has a row in `all.rs`.
-//! - `parameters.rs`: what a tool takes: the schema that a model sees, and what is held against it, from one table.
-//! - `order.rs`: which calls of a batch wait for which. Pure. `batch.rs` carries it out.
-//! - `permit.rs`: the rules and the user. `running.rs`: what a tool has while it runs: the plan, the time, the stop.
-//! - `error.rs`: what went wrong, in words that tell a model what to do next. `text.rs`: answers of a bounded size.
+//! - `parameters.rs`: a tool's parameters: one table yields the schema for the model and validates the arguments.
+//! - `order.rs`: which calls of a batch wait for which. Pure. `batch.rs` runs them in that order.
+//! - `permit.rs`: the rules and the user. `running.rs`: what a tool works with while it runs: plan, time, cancellation.
+//! - `error.rs`: errors, worded so that a model knows what to do next. `text.rs`: answers of a limited size.
 //!
-//! What is `pub` here is what the tools of MCP share with these: the tables of parameters, paths, parts of files, the hints
-//! about an edit that found nothing, and the limits.
+//! The `pub` items are shared with the MCP tools: parameter tables, paths, parts of files, hints about an edit that
+//! found nothing, and the limits.
 //!
-//! **Who owns the state:** the plan. Files are read and written through `Plans`, and so behind the descriptor of the
-//! sandbox's root; nothing here opens a path of the system.
+//! **Who owns the state:** the plan. Files are read and written through `Plans`, and so relative to the descriptor of
+//! the sandbox's root; nothing here opens a system path.
 //!
-//! **What must not happen here:** a call that ends without telling the turn's stream, and an answer without a bound.
+//! **What must not happen here:** a call that ends without telling the turn's stream, or an answer without a size
+//! limit.
 
 mod all;
 mod batch;

@@ -1,4 +1,4 @@
-//! What belongs to a prompt, found before an agent begins to work on it.
+//! Code context for a prompt, found before the agent starts to work on it.
 
 use std::time::Duration;
 
@@ -15,19 +15,20 @@ use super::toolbox::Toolbox;
 use crate::permissions::decide;
 use crate::sink::Sink;
 
-/// How long the finder may take. It answers with what it has by then.
+/// How long the finder may take. It then answers with what it has.
 const FINDER_TIME: Duration = Duration::from_millis(2_000);
-/// How long the turn waits for it, if it does not keep to that.
+/// How long the turn waits if the finder exceeds that.
 const LONGEST_WAIT: Duration = Duration::from_millis(3_000);
-/// How much of a prompt is looked for. What is wanted stands at its beginning; a longer text fits everything.
+/// How much of a prompt is used as the query. The request is usually at the start; a longer text would match
+/// everything.
 const QUERY_LIMIT_BYTES: usize = 4 * 1024;
 
 impl Toolbox {
-    /// The pieces of the code that belong to a prompt, within so many tokens. The turn's stream is told of it as of a call of
-    /// the tool `context`. Nothing if there are none: a finder that fails or takes too long costs the turn that time and no
-    /// more, and the user is never asked for it.
+    /// Finds the code relevant to a prompt, within a token budget. The turn's stream shows it as a call of the tool
+    /// `context`. Returns `None` if nothing was found. A finder that fails or takes too long costs the turn only that
+    /// time, and the user is never asked for permission.
     ///
-    /// *Cancel safety*: dropped half-way, the stream is not told of its end; stop the turn instead.
+    /// *Cancel safety*: if dropped midway, the stream never sees the end of the call; stop the turn instead.
     pub async fn opening(&self, prompt: &str, budget_tokens: usize, sink: &Sink) -> Option<String> {
         let options = ToolboxOptions {
             timeout: FINDER_TIME,
@@ -64,7 +65,7 @@ impl Toolbox {
                 (error.state(), error.to_string(), None)
             }
         };
-        // A turn that takes nothing more is over, and its scope is cancelled.
+        // A turn that accepts nothing more is over, and its scope is cancelled.
         call.ended(state, bounded(answer), None).await.ok()?;
         text
     }

@@ -1,7 +1,7 @@
 //! Which calls of a batch wait for which. Pure.
 //!
-//! A call waits for every earlier one that it could get in the way of: if one of the two writes, and their places overlap; or
-//! if one of them may write anywhere. So whatever the order in which they end, each sees what it would have seen if they had
+//! A call waits for every earlier one that it could interfere with: if one of the two writes and their paths overlap,
+//! or if one of them may write anywhere. So in whatever order they end, each sees what it would have seen if they had
 //! run one after the other.
 
 use super::path::SandboxPath;
@@ -9,19 +9,18 @@ use super::path::SandboxPath;
 /// What a call does to the plan.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(super) enum Touches {
-    /// Nothing of it.
     #[default]
     Nothing,
-    /// It reads these, and what is below.
+    /// Reads these paths, and everything below them.
     Reads(Vec<SandboxPath>),
-    /// It writes these, and what is below.
+    /// Writes these paths, and everything below them.
     Writes(Vec<SandboxPath>),
-    /// Whatever there is. It runs alone.
+    /// May touch anything. It runs alone.
     Everything,
 }
 
 impl Touches {
-    /// Whether two calls could get in each other's way.
+    /// Whether two calls could interfere with each other.
     fn collides(&self, other: &Self) -> bool {
         let overlap = |ours: &[SandboxPath], theirs: &[SandboxPath]| {
             ours.iter()

@@ -1,7 +1,7 @@
-//! What a tool takes: one table that becomes the schema for a model, and that its arguments are checked against. The tools of
-//! MCP use it too.
+//! A tool's parameters: one table that yields the schema for a model and validates the arguments. The MCP tools use it
+//! too.
 //!
-//! Only what the tools need of JSON Schema is here: an object with texts, whole numbers, booleans, and a choice of words.
+//! It covers only the part of JSON Schema that the tools need: an object with strings, integers, booleans and enums.
 
 use std::borrow::Cow;
 
@@ -9,26 +9,26 @@ use serde_json::{Map, Value, json};
 
 use super::error::ToolError;
 
-/// The most bytes of one text in the arguments. It stands in the turn's stream, and a file that is larger is not written by
+/// The most bytes of one string in the arguments. It's part of the turn's stream, and a larger file isn't written by
 /// hand.
 const TEXT_LIMIT_BYTES: usize = 4 * 1024 * 1024;
-/// How alike two names must be for one to be meant by the other.
+/// How similar two names must be for one to be suggested for the other.
 const LIKENESS: f64 = 0.6;
 
-/// Something that a tool takes.
+/// A parameter of a tool.
 #[derive(Clone, Debug)]
 pub struct Parameter {
     /// Its name.
     pub name: &'static str,
-    /// The values that are taken.
+    /// The values it accepts.
     pub takes: Takes,
-    /// Whether a call can leave it out.
+    /// Whether a call can omit it.
     pub need: Need,
-    /// What it is, for a model.
+    /// What it is, written for a model.
     pub description: Cow<'static, str>,
 }
 
-/// The values that a parameter takes.
+/// The values that a parameter accepts.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Takes {
     /// A string.
@@ -42,7 +42,7 @@ pub enum Takes {
         /// The largest.
         most: u64,
     },
-    /// A whole number of at least `least`. More than `most` is taken as `most`.
+    /// A whole number of at least `least`. Anything above `most` counts as `most`.
     Capped {
         /// The smallest.
         least: u64,
@@ -55,16 +55,16 @@ pub enum Takes {
     OneOf(Vec<&'static str>),
 }
 
-/// Whether a call can leave a parameter out.
+/// Whether a call can omit a parameter.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Need {
-    /// It can't.
+    /// It must be given.
     Required,
-    /// It can.
+    /// It can be omitted.
     Optional,
 }
 
-/// A parameter that must be given.
+/// A required parameter.
 #[must_use]
 pub fn required(name: &'static str, takes: Takes, description: impl Into<Cow<'static, str>>) -> Parameter {
     Parameter {
@@ -75,7 +75,7 @@ pub fn required(name: &'static str, takes: Takes, description: impl Into<Cow<'st
     }
 }
 
-/// A parameter that may be left out.
+/// An optional parameter.
 #[must_use]
 pub fn optional(name: &'static str, takes: Takes, description: impl Into<Cow<'static, str>>) -> Parameter {
     Parameter {
@@ -86,7 +86,7 @@ pub fn optional(name: &'static str, takes: Takes, description: impl Into<Cow<'st
     }
 }
 
-/// The JSON Schema of what a tool takes.
+/// The JSON Schema of a tool's parameters.
 #[must_use]
 pub fn schema(parameters: &[Parameter]) -> Value {
     let properties: Map<String, Value> = parameters
@@ -110,16 +110,16 @@ pub fn schema(parameters: &[Parameter]) -> Value {
     })
 }
 
-/// Checks arguments against what a tool takes. What comes out has the right types: a null for something that may be missing is
-/// missing, and a number is whole.
+/// Validates arguments against a tool's parameters. The result has the right types: a null for an optional parameter is
+/// removed, and numbers are integers.
 ///
 /// # Errors
-/// They are not what the tool takes. The error says what is wrong, and what is taken.
+/// The arguments are invalid. The error says what is wrong, and what the tool accepts.
 pub fn check(tool: &str, parameters: &[Parameter], arguments: Value) -> Result<Value, ToolError> {
     let mut wrong = Vec::new();
     let given = match arguments {
         Value::Object(given) => given,
-        // Some models call a tool that needs nothing with nothing.
+        // Some models call a tool that has no required parameters with null.
         Value::Null => Map::new(),
         other => {
             wrong.push(format!(
@@ -253,11 +253,11 @@ impl Takes {
     }
 }
 
-/// A number without a fraction; 3.0 is one too.
+/// A number without a fraction; 3.0 counts.
 fn whole(value: &Value) -> Option<u64> {
     value.as_u64().or_else(|| {
         let number = value.as_f64()?;
-        // Up to here every whole number can be told apart.
+        // Up to here, a float represents every integer exactly.
         const EXACT: f64 = 9_007_199_254_740_992.0;
         let is_whole = number.fract() == 0.0 && (0.0..=EXACT).contains(&number);
         #[expect(

@@ -7,20 +7,20 @@ use plans::{PlanError, RelPath};
 
 use super::error::ToolError;
 
-/// A path of the sandbox, or its root.
+/// A path in the sandbox, or its root.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum SandboxPath {
     /// The root of the workspace.
     Root,
-    /// What lies below it.
+    /// A path below the root.
     Path(RelPath),
 }
 
 impl SandboxPath {
-    /// Reads a relative path. `.` and doubled slashes mean nothing; `..` is refused rather than guessed.
+    /// Parses a relative path. `.` and doubled slashes are ignored; `..` is refused rather than guessed.
     ///
     /// # Errors
-    /// It is not a path of a sandbox.
+    /// It isn't a path in a sandbox.
     pub fn relative(text: &str) -> Result<Self, ToolError> {
         let names: Vec<&str> = text
             .split('/')
@@ -33,10 +33,10 @@ impl SandboxPath {
         Ok(Self::Path(path))
     }
 
-    /// Reads an absolute path, which must lie below one of the roots.
+    /// Parses an absolute path, which must lie below one of the roots.
     ///
     /// # Errors
-    /// It lies below none of them.
+    /// It doesn't lie below any of them.
     pub fn absolute(text: &str, roots: &[PathBuf]) -> Result<Self, ToolError> {
         let below = roots
             .iter()
@@ -50,7 +50,7 @@ impl SandboxPath {
         }
     }
 
-    /// The path, for a tool that cannot be used on the root.
+    /// The path, for a tool that can't be used on the root.
     pub(super) fn path(self) -> Result<RelPath, ToolError> {
         match self {
             Self::Path(path) => Ok(path),
@@ -70,7 +70,7 @@ impl SandboxPath {
         }
     }
 
-    /// Whether one of them is the other, or lies below it.
+    /// Whether one of the two is the other, or lies below it.
     pub(super) fn overlaps(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Root, _) | (_, Self::Root) => true,

@@ -1,4 +1,4 @@
-//! Whether a call may be made: the rules, and if they say so, the user.
+//! Whether a call is allowed: checks the rules and, if they say so, asks the user.
 
 use std::ops::ControlFlow;
 
@@ -12,7 +12,7 @@ use super::tool::About;
 use crate::asking::Question;
 use crate::permissions::{self, decide};
 
-/// Asks the rules, and the user where they say so. The rules as they were then.
+/// Checks the rules, and asks the user where they say so. Returns the rules as of that moment.
 pub(super) async fn permit(
     options: &ToolboxOptions,
     tool: &'static str,
@@ -81,15 +81,15 @@ fn by_rule(tool: &str, subject: &str) -> ToolError {
     ))
 }
 
-/// Whether a rule says anything but yes about a tool.
+/// Whether any rule for a tool does something other than allow.
 fn can_refuse(rules: &[PermissionRule], tool: &str) -> bool {
     rules
         .iter()
         .any(|rule| rule.permission != RulePermission::Allow && permissions::speaks_of(rule, tool))
 }
 
-/// Whether everything below a directory may be touched. Nobody is asked file by file: what needs a question must be named by
-/// itself.
+/// Whether everything below a directory may be touched. The user isn't asked file by file: a path that needs a question
+/// must be named on its own.
 async fn permit_below(
     options: &ToolboxOptions,
     tool: &'static str,

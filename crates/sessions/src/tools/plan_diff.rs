@@ -17,7 +17,7 @@ use super::text::SHOWN_LIMIT_BYTES;
 use super::tool::{About, Tool, ToolOutput};
 use crate::ports::Ports;
 
-/// How many of the paths are named when the patch does not fit.
+/// How many paths are listed when the patch doesn't fit.
 const NAMED_PATHS: usize = 100;
 
 #[derive(Debug)]
@@ -96,7 +96,7 @@ impl Tool for PlanDiff {
     }
 }
 
-/// A patch that says whether it is all.
+/// A patch, and whether it is complete.
 struct ShownPatch {
     text: String,
     is_cut: bool,
@@ -115,7 +115,7 @@ fn output(patch: Bounded, changes: &[Change]) -> ShownPatch {
         let text = if text.is_empty() { named(changes) } else { text };
         return ShownPatch { text, is_cut: false };
     }
-    // Whole lines, and what else there is by name: so it can be asked for.
+    // Show whole lines, and list the other paths so that the agent can ask for them.
     let end = text.rfind('\n').map_or(text.len(), |newline| newline + 1);
     let room = SHOWN_LIMIT_BYTES / 2;
     let end = text.floor_char_boundary(end.min(room));
@@ -145,7 +145,7 @@ fn named(changes: &[Change]) -> String {
     text
 }
 
-/// Keeps the beginning of what is written, and then ends the writing.
+/// Keeps the start of what is written, then fails further writes.
 #[derive(Debug, Default)]
 struct Bounded {
     kept: Vec<u8>,

@@ -1,4 +1,4 @@
-//! `read`: a file, or a part of it, or what is in a directory.
+//! `read`: a file, part of a file, or a directory listing.
 
 use async_trait::async_trait;
 use plans::{Explorer, FileKind, RelPath};
@@ -15,13 +15,13 @@ use super::text::{SHOWN_LIMIT_BYTES, beginning};
 use super::tool::{About, Tool, ToolOutput};
 use crate::ports::Ports;
 
-/// The largest file that is read. It is in memory whole; for a larger one there is the shell.
+/// The largest file to read, since all of it is held in memory. For a larger one there is the shell.
 pub(super) const FILE_LIMIT_BYTES: u64 = 32 * 1024 * 1024;
-/// How much of a file tells whether it is text.
+/// How many bytes are checked to tell whether a file is text.
 const LOOKED_AT_BYTES: usize = 8 * 1024;
 /// The most lines of an answer.
 const MOST_LINES: u64 = 1_000_000;
-/// How alike a name must be to be meant.
+/// How similar a name must be to be suggested.
 const LIKENESS: f64 = 0.7;
 
 #[derive(Debug)]
@@ -110,7 +110,7 @@ impl Read {
         }
     }
 
-    /// The lines that were asked for, as far as they fit.
+    /// The requested lines, as many as fit.
     fn part_of(&self, path: &RelPath, content: &[u8]) -> Result<ToolOutput, ToolError> {
         if content.is_empty() {
             return Ok(ToolOutput::done("[the file is empty]"));
@@ -134,28 +134,28 @@ impl Read {
     }
 }
 
-/// Some lines of a file, as they are in it.
+/// Some lines of a file, unchanged.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct FileLines {
     /// The lines.
     pub text: String,
-    /// The first one, from 1.
+    /// The number of the first line, from 1.
     pub first: u64,
-    /// The last one.
+    /// The number of the last line.
     pub last: u64,
-    /// How many the file has.
+    /// How many lines the file has.
     pub total: u64,
 }
 
 impl FileLines {
-    /// Whether nothing comes after them.
+    /// Whether these lines reach the end of the file.
     #[must_use]
     pub fn is_to_the_end(&self) -> bool {
         self.last >= self.total
     }
 }
 
-/// At most `count` lines from the line `first` on, as many as fit into an answer.
+/// At most `count` lines starting at line `first`, as many as fit into an answer.
 ///
 /// # Errors
 /// The file has fewer lines.
@@ -178,7 +178,8 @@ pub fn lines_of(path: &str, content: &[u8], first: u64, count: u64) -> Result<Fi
             continue;
         }
         if shown == 0 {
-            // One that does not fit alone is shown in part, so that reading goes on.
+            // A line that doesn't fit on its own is shown in part, so that the reader can move on to the next
+            // one.
             text.push_str(beginning(&line, SHOWN_LIMIT_BYTES).0);
             text.push_str(&format!("\n[line {first} is cut: it has {} bytes]\n", line.len()));
             shown += 1;
@@ -193,7 +194,7 @@ pub fn lines_of(path: &str, content: &[u8], first: u64, count: u64) -> Result<Fi
     })
 }
 
-/// The content of a file that is text.
+/// The content of a text file.
 pub(super) fn read_text(explorer: &Explorer<'_, '_>, path: &RelPath) -> Result<Vec<u8>, ToolError> {
     let content = match explorer.tree().read(path, FILE_LIMIT_BYTES) {
         Ok(content) => content,
@@ -214,7 +215,7 @@ pub(super) fn read_text(explorer: &Explorer<'_, '_>, path: &RelPath) -> Result<V
     Ok(content)
 }
 
-/// Whether a content is not text, as far as its beginning tells.
+/// Whether content is binary, judging by its start.
 pub(super) fn is_binary(content: &[u8]) -> bool {
     content[..content.len().min(LOOKED_AT_BYTES)].contains(&0)
 }
@@ -228,7 +229,7 @@ fn not_found(explorer: &Explorer<'_, '_>, path: &RelPath) -> ToolError {
     }
 }
 
-/// The path with the most similar name in the directory of one that does not exist.
+/// The existing path with the most similar name in the same directory, for a path that doesn't exist.
 #[must_use]
 pub fn similar_path(explorer: &Explorer<'_, '_>, path: &RelPath) -> Option<String> {
     let directory = path.parent();

@@ -1,4 +1,4 @@
-//! What a tool has while it runs: the plan, the time that is left, and the wish to stop.
+//! What a tool works with while it runs: the plan, the time left, and cancellation.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,17 +12,17 @@ use super::path::SandboxPath;
 use super::spec::ToolboxOptions;
 use crate::sink::ToolSink;
 
-/// What a tool has while it runs.
+/// What a tool works with while it runs.
 #[derive(Debug)]
 pub(super) struct Running<'a> {
     pub(super) options: &'a ToolboxOptions,
     pub(super) sink: &'a ToolSink,
-    /// The rules by which it was allowed.
+    /// The rules that allowed the call.
     pub(super) rules: Vec<PermissionRule>,
     pub(super) patience: Patience,
 }
 
-/// How long somebody goes on.
+/// How long a tool may go on.
 #[derive(Clone, Debug)]
 pub(super) struct Patience {
     scope: Scope,
@@ -35,7 +35,7 @@ impl Patience {
         Self::of(options, options.timeout)
     }
 
-    /// With another time than that of tools.
+    /// With a timeout other than that of the tools.
     pub(super) fn of(options: &ToolboxOptions, total: Duration) -> Self {
         Self {
             scope: options.scope.clone(),
@@ -44,7 +44,7 @@ impl Patience {
         }
     }
 
-    /// Whether to go on. Whoever blocks asks this between two steps.
+    /// Whether to go on. Blocking code checks this between two steps.
     pub(super) fn check(&self) -> Result<(), ToolError> {
         if self.scope.is_cancelled() {
             Err(ToolError::Cancelled)
@@ -55,7 +55,7 @@ impl Patience {
         }
     }
 
-    /// Waits for something that may be dropped half-way.
+    /// Waits for something that may be dropped midway.
     pub(super) async fn within<T>(&self, coming: impl Future<Output = T>) -> Result<T, ToolError> {
         self.check()?;
         tokio::select! {
@@ -68,12 +68,12 @@ impl Patience {
 }
 
 impl Running<'_> {
-    /// The plan, opened if need be.
+    /// The plan, opened if necessary.
     pub(super) async fn plan(&self) -> Result<PlanId, ToolError> {
         Ok(self.patience.within(self.options.desk.plan()).await??)
     }
 
-    /// Looks through the files of the sandbox. What looks asks the patience between two steps.
+    /// Reads files in the sandbox. The closure checks the patience between two steps.
     pub(super) async fn explore<R: Send + 'static>(
         &self,
         look: impl FnOnce(&mut Explorer<'_, '_>, &Patience) -> Result<R, ToolError> + Send + 'static,
@@ -81,8 +81,9 @@ impl Running<'_> {
         explore(self.options, &self.patience, look).await
     }
 
-    /// Writes to the sandbox, and tells the turn's stream. It is waited for to the end, whatever the patience: what is under
-    /// way cannot be taken back. The paths that changed, if all went well; those that changed before it failed are told too.
+    /// Writes to the sandbox and tells the turn's stream. It always waits for the end, whatever the patience, since a
+    /// write under way can't be undone. Returns the paths that changed if all went well; on failure, the stream still
+    /// hears about the paths that changed before.
     pub(super) async fn change(
         &self,
         tool: &'static str,
@@ -114,7 +115,7 @@ impl Running<'_> {
     }
 }
 
-/// Looks through the files of the sandbox.
+/// Reads files in the sandbox.
 pub(super) async fn explore<R: Send + 'static>(
     options: &ToolboxOptions,
     patience: &Patience,
@@ -129,8 +130,8 @@ pub(super) async fn explore<R: Send + 'static>(
     patience.within(looking).await??
 }
 
-/// A place, as an agent named it. An absolute path is taken if it lies in the workspace, which a command sees at its own path
-/// or in the sandbox.
+/// Resolves a path from an agent. An absolute path is accepted if it lies in the workspace, either at its own path or
+/// at the one a command sees in the sandbox.
 pub(super) async fn place(options: &ToolboxOptions, text: &str) -> Result<SandboxPath, ToolError> {
     if !text.starts_with('/') {
         return SandboxPath::relative(text);
@@ -139,7 +140,7 @@ pub(super) async fn place(options: &ToolboxOptions, text: &str) -> Result<Sandbo
     SandboxPath::absolute(text, &[root, sandbox])
 }
 
-/// The root of the workspace, and where commands find it.
+/// The root of the workspace, and the path where commands find it.
 pub(super) async fn roots(options: &ToolboxOptions) -> Result<(PathBuf, PathBuf), ToolError> {
     let patience = Patience::new(options);
     let plans = options.desk.plans();
@@ -151,7 +152,7 @@ pub(super) async fn roots(options: &ToolboxOptions) -> Result<(PathBuf, PathBuf)
     Ok(looked.await??)
 }
 
-/// The same, of a path that may be missing.
+/// Like [`place`], for a path that may be left out.
 pub(super) async fn place_or_root(
     options: &ToolboxOptions,
     text: Option<&str>,

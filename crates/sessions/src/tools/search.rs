@@ -1,4 +1,4 @@
-//! `search`: which lines of which files hold a text, or match an expression.
+//! `search`: which lines of which files contain a text or match a regular expression.
 
 use std::ops::ControlFlow;
 
@@ -20,13 +20,13 @@ use super::tool::{About, Tool, ToolOutput};
 use crate::permissions::Readable;
 use crate::ports::Ports;
 
-/// The largest file that is looked into. Larger ones are data, and are counted in the answer.
+/// The largest file to search. Larger ones are data, and are only counted in the answer.
 const FILE_LIMIT_BYTES: u64 = 8 * 1024 * 1024;
-/// The most lines of an answer. Who gets more has asked for too much.
+/// The most lines of an answer. If there are more, the query was too broad.
 const MATCH_LIMIT: usize = 300;
 /// How much of a line is shown.
 const LINE_LIMIT_BYTES: usize = 300;
-/// The longest expression, and the most memory that one may take when it is compiled.
+/// The longest expression, and the most memory that a compiled one may take.
 const EXPRESSION_LIMIT_BYTES: usize = 16 * 1024;
 const COMPILED_LIMIT_BYTES: usize = 4 * 1024 * 1024;
 
@@ -136,7 +136,7 @@ fn compile(arguments: &Arguments) -> Result<Regex, ToolError> {
         .map_err(|error| refused(last_line(&error.to_string())))
 }
 
-/// The last line of a text says what is wrong; those before it draw the place.
+/// The last line of the regex error says what is wrong; the lines before it point at the position.
 fn last_line(text: &str) -> &str {
     let last = text.lines().last().unwrap_or(text);
     last.strip_prefix("error: ").unwrap_or(last)
@@ -191,7 +191,7 @@ impl Search {
                 Ok(content) if is_binary(&content) => {}
                 Ok(content) => self.look_into(path, &content, &mut found),
                 Err(TreeError::TooLarge { .. }) => found.too_large += 1,
-                // It went away since the walk, or must not be read.
+                // It disappeared since the walk, or must not be read.
                 Err(_) => {}
             }
         }
@@ -211,7 +211,7 @@ impl Search {
                 .position(|byte| *byte == b'\n')
                 .map_or(content.len(), |newline| matched.start() + newline);
             if begin == content.len() {
-                // Behind the last end of line there is no line, nor is there one in an empty file.
+                // There is no line after the last line break, nor in an empty file.
                 return;
             }
             line_number += content[counted_to..begin]

@@ -19,14 +19,14 @@ use super::tool::{About, Tool, ToolOutput};
 use crate::ports::{Ports, ShellEnd, ShellOrder};
 use crate::sink::ToolSink;
 
-/// How many pieces of output may wait. Whoever runs the command waits when it is full, and so the command does.
+/// How many pieces of output may be queued. When the queue is full, the runner waits, and so does the command.
 const QUEUE_PIECES: usize = 16;
-/// The most output of one command that goes into the turn's stream. All of it is in the job; nobody reads more than that in a
-/// conversation.
+/// The most output of one command that goes into the turn's stream. The job keeps all of it; more would be unreadable
+/// in a conversation.
 const STREAM_LIMIT_BYTES: usize = 1024 * 1024;
-/// The longest line. Linux takes no longer argument.
+/// The longest command line. Linux doesn't accept a longer argument.
 const LINE_LIMIT_BYTES: usize = 128 * 1024 - 1;
-/// The longest time that can be asked for.
+/// The longest timeout that can be requested.
 const LONGEST_SECONDS: u64 = 6 * 60 * 60;
 
 #[derive(Debug)]
@@ -111,7 +111,7 @@ impl Tool for Shell {
         let order = ShellOrder {
             plan,
             line: self.line,
-            // It goes to the system as it is, not as it is shown.
+            // The system gets the raw path, not its display form.
             directory: match self.directory.as_path().map(|path| path.as_path().to_str()) {
                 None => String::new(),
                 Some(Some(path)) => path.to_owned(),
@@ -128,7 +128,7 @@ impl Tool for Shell {
         };
         let (sender, output) = mpsc::channel(QUEUE_PIECES);
         let (over, is_over) = oneshot::channel();
-        // Both at once: a turn whose stream is slow must not keep the command from being stopped.
+        // Run both at once: a turn with a slow stream must not keep the command from being stopped.
         let (ended, gathered) = tokio::join!(
             async {
                 let ended = options.ports.shell.run(order, sender).await;
@@ -137,7 +137,7 @@ impl Tool for Shell {
             },
             gather(output, is_over, running.sink)
         );
-        // Whatever became of it, it may have changed something.
+        // However the command ended, it may have changed something.
         options.desk.tell_changes(Vec::new()).await;
         match ended {
             Ok(end) => Ok(output_of(end, gathered, options.scope.is_cancelled())),
@@ -147,7 +147,7 @@ impl Tool for Shell {
     }
 }
 
-/// Takes output until the command is over, and shows it as it comes.
+/// Collects output until the command is over, and shows it as it comes.
 async fn gather(
     mut output: mpsc::Receiver<Bytes>,
     mut is_over: oneshot::Receiver<()>,
@@ -166,7 +166,8 @@ async fn gather(
                 Some(piece) => show.take(&piece).await,
                 None => break,
             },
-            // What was sent before the end is there by now. Whoever keeps a sender longer holds nobody up.
+            // All output sent before the end has arrived by now. A sender that is kept longer doesn't hold
+            // anything up.
             _ = &mut is_over => {
                 while let Ok(piece) = output.try_recv() {
                     show.take(&piece).await;
@@ -178,12 +179,12 @@ async fn gather(
     show.finish().await
 }
 
-/// Output on its way into the stream and into the answer.
+/// Passes output on to the stream and the answer.
 struct Show<'a> {
     sink: &'a ToolSink,
     excerpt: Excerpt,
     pieces: TextPieces,
-    /// How much more goes into the stream.
+    /// How many more bytes go into the stream.
     room: usize,
 }
 
@@ -204,7 +205,7 @@ impl Show<'_> {
     }
 
     async fn say(&self, text: &str) {
-        // A turn that takes nothing more is being stopped, and so is the command.
+        // A turn that accepts nothing more is being stopped, and so is the command.
         if !text.is_empty() && self.sink.output(text).await.is_err() {
             tracing::debug!("output of a command after its turn");
         }

@@ -1,4 +1,4 @@
-//! What is said of a tool, to it, and by it.
+//! The description of a tool, a call to it, and its answer.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,29 +11,29 @@ use crate::asking::Asker;
 use crate::desk::PlanDesk;
 use crate::ports::Ports;
 
-/// What a toolbox is made of.
+/// What a toolbox needs.
 #[derive(Clone, Debug)]
 pub struct ToolboxOptions {
     /// The plan.
     pub desk: PlanDesk,
     /// Asks the user.
     pub asker: Asker,
-    /// What others do.
+    /// Access to commands, language servers and the context finder.
     pub ports: Ports,
-    /// Cancelled when the turn shall stop.
+    /// Cancelled when the turn should stop.
     pub scope: Scope,
-    /// How long a tool may take, unless it says so itself.
+    /// How long a tool may take, unless it sets its own limit.
     pub timeout: Duration,
     /// The time.
     pub clock: Arc<dyn Clock>,
 }
 
-/// What a model is told of a tool.
+/// A tool, as described to a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolSpec {
     /// Its name.
     pub name: &'static str,
-    /// What it is for, in words for a model.
+    /// What it's for, written for a model.
     pub description: &'static str,
     /// The JSON Schema of its arguments.
     pub schema: Value,
@@ -46,13 +46,13 @@ pub struct ToolSpec {
 pub enum Access {
     /// It only reads. Several of these run together.
     Reads,
-    /// It writes to the path that its arguments name. Those for one path run one after the other.
+    /// It writes to the path that its arguments name. Calls for the same path run one after the other.
     WritesPath,
     /// It may write anywhere, and runs alone.
     WritesAnywhere,
 }
 
-/// A call of a tool.
+/// A tool call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolCall {
     /// The tool.
@@ -61,13 +61,13 @@ pub struct ToolCall {
     pub arguments: Value,
 }
 
-/// What an agent is told.
+/// The answer an agent gets.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ToolAnswer {
-    /// How it ended.
+    /// How the call ended.
     pub state: ToolState,
-    /// The answer, bounded.
+    /// The answer, truncated to the limit.
     pub text: String,
-    /// Where all of it is, if that is more.
+    /// Where to find the full answer, if it was truncated.
     pub full: Option<String>,
 }

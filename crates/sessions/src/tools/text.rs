@@ -1,14 +1,14 @@
-//! Answers of a bounded size, and bytes as text.
+//! Answers of a limited size, and bytes as text.
 
-/// The most bytes of an answer. It is about 8,000 tokens: more at once does a model more harm than good, and what is left out
-/// can be asked for.
+/// The most bytes of an answer, about 8,000 tokens. More at once does a model more harm than good, and it can ask for
+/// the rest.
 pub const ANSWER_LIMIT_BYTES: usize = 32 * 1024;
-/// The most bytes of what an answer shows, so that there is room for a word on what is left out.
+/// The most bytes of content in an answer, which leaves room for a note about what is left out.
 pub const SHOWN_LIMIT_BYTES: usize = ANSWER_LIMIT_BYTES - 1024;
-/// The most characters of a title. It stands in one line of a list.
+/// The most characters of a title. It has to fit on one line of a list.
 const TITLE_LIMIT_CHARS: usize = 160;
 
-/// A text in one line, cut if it is long.
+/// A text as a single line, truncated if it's long.
 pub(super) fn one_line(text: &str) -> String {
     let mut characters = text.chars().map(|character| match character {
         control if control.is_control() => ' ',
@@ -21,13 +21,13 @@ pub(super) fn one_line(text: &str) -> String {
     line
 }
 
-/// The beginning of a text of at most so many bytes, and whether that is less than all.
+/// The first `limit` bytes of a text at most, and whether anything was cut.
 pub(super) fn beginning(text: &str, limit: usize) -> (&str, bool) {
     let end = text.floor_char_boundary(limit.min(text.len()));
     (&text[..end], end < text.len())
 }
 
-/// A text within a limit. `rest` says how to get what is left out.
+/// Truncates a text to a limit. `rest` says how to get what is left out.
 #[must_use]
 pub fn cut(mut text: String, limit: usize, rest: &str) -> String {
     if text.len() > limit {
@@ -39,7 +39,7 @@ pub fn cut(mut text: String, limit: usize, rest: &str) -> String {
     text
 }
 
-/// An answer within its limit, whatever it was. Tools say themselves what they leave out; this is for the rest.
+/// Truncates any answer to its limit. Tools describe what they leave out themselves; this is a safety net.
 pub(super) fn bounded(text: String) -> String {
     match text.len() > ANSWER_LIMIT_BYTES {
         true => cut(text, SHOWN_LIMIT_BYTES, "ask for less"),
@@ -47,21 +47,21 @@ pub(super) fn bounded(text: String) -> String {
     }
 }
 
-/// The beginning and the end of a text that may be of any length.
+/// The start and the end of a text of any length.
 #[derive(Clone, Debug)]
 pub struct Excerpt {
     limit: usize,
     beginning: Vec<u8>,
-    /// What came last. It holds up to twice what is kept, so that it need not be moved for each piece.
+    /// The latest bytes. It holds up to twice what is kept, so that they needn't be moved for each piece.
     end: Vec<u8>,
     total: usize,
 }
 
-/// How much of an excerpt is its beginning: one part in so many. What went wrong stands at the end.
+/// The start takes up one part in this many of an excerpt. Errors are usually at the end.
 const BEGINNING: usize = 4;
 
 impl Excerpt {
-    /// An excerpt of at most so many bytes.
+    /// Creates an excerpt of at most `limit` bytes.
     #[must_use]
     pub fn new(limit: usize) -> Self {
         Self {
@@ -72,7 +72,7 @@ impl Excerpt {
         }
     }
 
-    /// Takes what comes next.
+    /// Appends the next piece.
     pub fn add(&mut self, piece: &[u8]) {
         self.total += piece.len();
         let room = (self.limit / BEGINNING).saturating_sub(self.beginning.len());
@@ -85,19 +85,19 @@ impl Excerpt {
         }
     }
 
-    /// How long the whole text is.
+    /// The length of the whole text.
     #[must_use]
     pub fn total(&self) -> usize {
         self.total
     }
 
-    /// Whether the excerpt is all of it.
+    /// Whether the excerpt contains the whole text.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.total <= self.limit
     }
 
-    /// The text. `rest` says where all of it is, if this is not all of it.
+    /// The excerpt as text. If something is left out, `rest` says where to find all of it.
     #[must_use]
     pub fn text(mut self, rest: &str) -> String {
         let kept = self.limit - self.limit / BEGINNING;
@@ -110,7 +110,7 @@ impl Excerpt {
         }
         let beginning = String::from_utf8_lossy(&self.beginning);
         let end = String::from_utf8_lossy(&self.end);
-        // Where a character was cut in two, its parts are left out.
+        // If a character was cut in two, both parts are left out.
         let beginning = beginning.trim_end_matches('\u{fffd}');
         let end = end.trim_start_matches('\u{fffd}');
         format!("{beginning}\n[… {} omitted; {rest} …]\n{end}", bytes(omitted))
@@ -124,10 +124,10 @@ fn bytes(count: usize) -> String {
     }
 }
 
-/// Bytes that come in pieces, as text. A character that lies across two pieces comes out whole.
+/// Turns bytes that arrive in pieces into text. A character split across two pieces comes out whole.
 #[derive(Debug, Default)]
 pub(super) struct TextPieces {
-    /// The beginning of a character: at most three bytes.
+    /// The start of a character: at most three bytes.
     begun: Vec<u8>,
 }
 
@@ -161,7 +161,7 @@ impl TextPieces {
         }
     }
 
-    /// What is left when nothing more comes.
+    /// What is left at the end of the input.
     pub(super) fn finish(self) -> String {
         String::from_utf8_lossy(&self.begun).into_owned()
     }

@@ -16,47 +16,46 @@ use super::running::Running;
 use super::spec::{Access, ToolSpec, ToolboxOptions};
 use crate::ports::Ports;
 
-/// A tool. A value of it is one call whose arguments are good.
+/// A tool. A value of it is one call with valid arguments.
 #[async_trait]
 pub(super) trait Tool: Sized + Send + Sync + fmt::Debug + 'static {
-    /// Its arguments, as they were given. The fields are those of [`parameters`](Self::parameters); a test compares them.
+    /// Its arguments as given. The fields match [`parameters`](Self::parameters); a test compares them.
     type Arguments: DeserializeOwned + Send;
     const NAME: &'static str;
     const DESCRIPTION: &'static str;
     const ACCESS: Access;
 
-    /// What it takes. `Ports` say what can be asked.
+    /// Its parameters. `Ports` determine which questions can be asked.
     fn parameters(ports: &Ports) -> Vec<Parameter>;
 
-    /// Looks at the arguments once more, where the table is not enough. It changes nothing.
+    /// Validates the arguments further than the table can. It changes nothing.
     async fn prepare(arguments: Self::Arguments, options: &ToolboxOptions) -> Result<Self, ToolError>;
 
-    /// What is to be known before it runs.
+    /// What must be known before it runs.
     fn about(&self) -> About;
 
-    /// Does it. It is never dropped half-way; it stops by itself when the turn is stopped or the time is over.
+    /// Runs the call. It's never dropped midway; it stops by itself when the turn is stopped or time is up.
     async fn run(self, running: &Running<'_>) -> Result<ToolOutput, ToolError>;
 }
 
-/// What is to be known of a call before it runs.
+/// What must be known about a call before it runs.
 #[derive(Clone, Debug, Default)]
 pub(super) struct About {
-    /// What it is to do, in one line.
+    /// What it's about to do, in one line.
     pub(super) title: String,
-    /// What the rules are asked about: each must be allowed.
+    /// What to check against the rules: each must be allowed.
     pub(super) subjects: Vec<String>,
-    /// What it does to the plan.
     pub(super) touches: Touches,
-    /// What it does something to with everything below, for which the rules are asked as well.
+    /// Directories that it affects with everything below them; the rules are checked for those files too.
     pub(super) whole_trees: Vec<RelPath>,
 }
 
-/// What a tool says in the end.
+/// The result of a tool.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct ToolOutput {
     pub(super) state: ToolState,
     pub(super) text: String,
-    /// Where all of it is, if that is more.
+    /// Where to find the full output, if it was truncated.
     pub(super) full: Option<String>,
 }
 
@@ -69,7 +68,7 @@ impl ToolOutput {
         }
     }
 
-    /// Says where all of it is.
+    /// Adds where to find the full output.
     pub(super) fn with_full(self, full: impl Into<String>) -> Self {
         Self {
             full: Some(full.into()),
@@ -78,13 +77,13 @@ impl ToolOutput {
     }
 }
 
-/// Something that will be there.
+/// A boxed future.
 pub(super) type Coming<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// A call that is being looked at.
+/// A call that is being prepared.
 type Preparing<'a> = Coming<'a, Result<Box<dyn Prepared>, ToolError>>;
 
-/// A kind of tool, as the toolbox keeps it.
+/// A kind of tool, as the toolbox stores it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Kind {
     pub(super) name: &'static str,
@@ -94,10 +93,10 @@ pub(super) struct Kind {
     prepare: for<'a> fn(Value, &'a ToolboxOptions) -> Preparing<'a>,
 }
 
-/// A call whose arguments are good.
+/// A call with valid arguments.
 pub(super) struct Ready {
     pub(super) tool: &'static str,
-    /// The arguments, as the turn's stream is told them.
+    /// The arguments, as shown in the turn's stream.
     pub(super) arguments: Value,
     pub(super) about: About,
     work: Box<dyn Prepared>,
@@ -151,7 +150,7 @@ impl Ready {
 
 fn prepare<T: Tool>(arguments: Value, options: &ToolboxOptions) -> Preparing<'_> {
     Box::pin(async move {
-        // The table has been looked at, so this fails only if the two are not the same.
+        // The table has already been checked, so this fails only if the table and the struct disagree.
         let arguments = serde_json::from_value(arguments)
             .map_err(|error| ToolError::Refused(format!("the arguments cannot be used: {error}.")))?;
         let call: Box<dyn Prepared> = Box::new(T::prepare(arguments, options).await?);

@@ -1,4 +1,4 @@
-//! What an agent has in a turn.
+//! The tools an agent has in a turn.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::text::{bounded, one_line};
 use super::tool::{Kind, Ready, ToolOutput};
 use crate::sink::ToolSink;
 
-/// What an agent can do. Clones are the same toolbox.
+/// An agent's tools. Clones share the same toolbox.
 #[derive(Clone, Debug)]
 pub struct Toolbox {
     options: Arc<ToolboxOptions>,
@@ -21,7 +21,7 @@ pub struct Toolbox {
 }
 
 impl Toolbox {
-    /// A toolbox for one turn.
+    /// Creates a toolbox for one turn.
     #[must_use]
     pub fn new(options: ToolboxOptions) -> Self {
         Self {
@@ -34,24 +34,25 @@ impl Toolbox {
         &self.options
     }
 
-    /// What there is.
+    /// The specs of all available tools.
     #[must_use]
     pub fn specs(&self) -> Vec<ToolSpec> {
         let spec = |kind: &Kind| kind.spec(&self.options.ports);
         self.kinds.iter().map(spec).collect()
     }
 
-    /// Calls a tool, and tells the turn's stream everything about it, from its start to its end: bad arguments, a denial and
-    /// a failure too. When it returns, nothing of it runs any more that could change anything.
+    /// Calls a tool and reports everything about it to the turn's stream, from start to end, including bad arguments,
+    /// denials and failures. Once it returns, nothing it started is running that could still change anything.
     ///
-    /// *Cancel safety*: dropped half-way, the stream is not told of its end, and a command may go on; stop the turn instead.
+    /// *Cancel safety*: if dropped midway, the stream never sees the end of the call, and a command may keep running;
+    /// stop the turn instead.
     pub async fn call(&self, call: ToolCall, sink: ToolSink) -> ToolAnswer {
         let ready = self.prepare(call).await;
         self.carry_out(ready, &sink).await
     }
 
-    /// Calls several: those that read run together, those that write run in order for each path, and what may write anywhere
-    /// runs alone. A call sees what those before it have written. The answers are in the order of the calls.
+    /// Makes several calls: those that read run together, those that write run in order for each path, and any that may
+    /// write anywhere run alone. A call sees what earlier ones have written. The answers are in the order of the calls.
     ///
     /// *Cancel safety*: as for [`call`](Self::call).
     pub async fn call_all(&self, calls: Vec<(ToolCall, ToolSink)>) -> Vec<ToolAnswer> {
@@ -124,7 +125,7 @@ impl Toolbox {
             return Err(ToolError::Cancelled);
         }
         let started = sink.started(ready.about.title.clone(), ready.arguments.clone());
-        // Without its stream the turn is over, and what nobody is told must not be done.
+        // Without its stream the turn is over, and a call that can't be reported must not be made.
         started.await.map_err(|_| ToolError::Cancelled)?;
         let running = Running {
             options,

@@ -1,4 +1,4 @@
-//! Folding, anywhere and in any order.
+//! Folding from any position and in any order.
 
 use proptest::prelude::*;
 use protocol::{AgentChoice, PermissionId, PlanId, ToolState};
@@ -196,7 +196,7 @@ fn any_event() -> impl Strategy<Value = TurnEvent> {
 }
 
 proptest! {
-    /// Whoever goes on from a snapshot ends up with what whoever was there from the start has.
+    /// A reader that continues from a snapshot ends up with the same transcript as one that was there from the start.
     #[test]
     fn a_fold_can_be_written_down_anywhere(
         events in proptest::collection::vec(any_event(), 0..60),

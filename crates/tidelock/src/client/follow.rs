@@ -1,7 +1,7 @@
-//! Event streams, followed over restarts of the daemon.
+//! Follows event streams across restarts of the daemon.
 //!
-//! Every event has an id. A stream that ends too early is asked for again from the last event that was taken in, so that
-//! nothing is missed and nothing is told twice. How long nobody may answer is bounded.
+//! Every event has an id. A stream that ends too early is requested again from the last event that was handled, so no
+//! event is missed or reported twice. The wait for a daemon that does not answer is bounded.
 
 use std::io::{self, ErrorKind};
 use std::mem;
@@ -15,57 +15,56 @@ use super::{Client, ClientError, Interrupts, LOOK_AGAIN_AFTER, Paused};
 use crate::error::{Failure, UNREACHABLE};
 use protocol::sse::{EventReader, ServerEvent};
 
-/// A stream has a heartbeat every 15 seconds. After three that did not come, nobody is there.
+/// A stream has a heartbeat every 15 seconds. After three missed heartbeats, the daemon counts as gone.
 const SILENCE: Duration = Duration::from_secs(45);
-/// How long nobody may answer: long enough for a daemon to end and another one to start.
+/// How long the daemon may be unreachable: long enough for one to end and another one to start.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Takes in a stream of events.
+/// Handles a stream of events.
 pub(crate) trait Follower {
-    /// What the last event tells.
+    /// The result that the last event carries.
     type End;
 
-    /// Takes in an event, and returns the end if it is that.
+    /// Handles an event. Returns the result if it is the last one.
     fn hear(&mut self, event: &ServerEvent) -> io::Result<Option<Self::End>>;
 
-    /// Everything that has come so far has been taken in.
+    /// Called when every event received so far has been handled.
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
 
-    /// Tells people something that is not in the stream.
+    /// Shows the user something that is not in the stream.
     fn note(&mut self, _text: &str) {}
 
-    /// Looks for the end when the stream is over and has not told it.
+    /// Looks up the end when the stream is over without one.
     fn look_for_end(&mut self) -> Result<Option<ServerEvent>, Failure> {
         Ok(None)
     }
 
-    /// Starts a daemon that has crashed.
+    /// Restarts a daemon that has crashed.
     fn revive(&mut self) -> Result<Revived, Failure> {
         Ok(Revived::No)
     }
 
-    /// Somebody pressed Ctrl-C. The second one ends the following.
+    /// The user pressed Ctrl-C. The second one stops following.
     fn cancel(&mut self) {}
 
-    /// What to report when nobody has answered for too long; without it the wait goes on.
+    /// The failure to report when the daemon was unreachable for too long. `None` keeps waiting.
     fn lost(&self, error: Option<ClientError>) -> Option<Failure>;
 
-    /// What to report when following cannot go on.
+    /// The failure to report when following cannot continue.
     fn failed(&self, error: ClientError) -> Failure {
         error.into()
     }
 }
 
-/// Whether a daemon was started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Revived {
     No,
     Yes,
 }
 
-/// Whether somebody has pressed Ctrl-C.
+/// Whether the user pressed Ctrl-C.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Interrupted {
     No,
@@ -75,26 +74,25 @@ pub(crate) enum Interrupted {
 /// Why following ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Ended<T> {
-    /// The end was told.
+    /// The last event arrived.
     Over { end: T, interrupted: Interrupted },
-    /// Somebody pressed Ctrl-C twice.
+    /// The user pressed Ctrl-C twice.
     LeftAlone,
-    /// Nobody reads what is told.
+    /// The reader of our output has closed it.
     NobodyReads,
 }
 
-/// How the reading of one stream ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StreamEnd {
-    /// With the stream.
+    /// The stream ended.
     Over,
-    /// The reader has heard enough.
+    /// The reader has seen enough.
     Enough,
-    /// Somebody pressed Ctrl-C.
+    /// The user pressed Ctrl-C.
     Interrupted,
 }
 
-/// Whether to go on reading.
+/// Whether to keep reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Hear {
     More,
@@ -102,7 +100,7 @@ enum Hear {
 }
 
 impl Client {
-    /// Follows a stream from a place to its end.
+    /// Follows a stream from a position to its end.
     pub(crate) fn follow<F: Follower>(
         &self,
         path: &str,
@@ -120,7 +118,7 @@ impl Client {
                 (silent_since, is_absence_told) = (None, false);
                 for event in events {
                     end = follower.hear(&event)?;
-                    // Only what was taken in is not asked for again.
+                    // Move on only past events that were handled.
                     place = event.id.or(place.take());
                     if end.is_some() {
                         break;
@@ -154,7 +152,7 @@ impl Client {
                 let error = absence(ended).map_err(|error| follower.failed(error))?;
                 if error.is_none() || follower.revive()? == Revived::No {
                     let since = *silent_since.get_or_insert_with(Instant::now);
-                    // A stream that has only ended most likely goes on at once.
+                    // A stream that merely ended will most likely continue at once.
                     let is_gone = error.is_some();
                     if since.elapsed() >= PATIENCE
                         && let Some(failure) = follower.lost(error)
@@ -177,8 +175,8 @@ impl Client {
         }
     }
 
-    /// Waits for the next event after a place, and moves the place on. It also returns when the stream ends, and when
-    /// something has come and `is_enough` says so.
+    /// Waits for the next event after a position, and advances the position. Also returns when the stream ends, and
+    /// when something has arrived and `is_enough` returns true.
     pub(crate) fn next_event(
         &self,
         path: &str,
@@ -197,7 +195,7 @@ impl Client {
         })
     }
 
-    /// Reads one stream. `take` gets the events of each piece; a sign of life has none.
+    /// Reads one stream. `take` receives the events of each chunk; a heartbeat has none.
     fn read_events(
         &self,
         path: &str,
@@ -213,7 +211,7 @@ impl Client {
             heard = take(reader.read(piece))?;
             match heard {
                 Hear::More => Ok(()),
-                // The only way to leave a stream that goes on.
+                // The only way to leave a stream that does not end.
                 Hear::Enough => Err(ErrorKind::Interrupted.into()),
             }
         });
@@ -225,8 +223,7 @@ impl Client {
         }
     }
 
-    /// Reads something for somebody who stays: a daemon that ends while it answers, and the next one too, is asked again
-    /// for a while.
+    /// Fetches something for a client that stays: keeps retrying for a while across restarts of the daemon.
     pub(crate) fn fetch_patiently<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
         let give_up_at = Instant::now() + PATIENCE;
         loop {
@@ -240,11 +237,11 @@ impl Client {
     }
 }
 
-/// A stream has ended too early. Returns the error if nobody is there, and nothing if the daemon is about to end or to
-/// serve.
+/// Classifies a stream that ended too early. Returns the error if no daemon answers, and `None` if the daemon is
+/// stopping or starting.
 ///
 /// # Errors
-/// It would fail again.
+/// A retry would fail again.
 pub(crate) fn absence(ended: Result<StreamEnd, ClientError>) -> Result<Option<ClientError>, ClientError> {
     match ended {
         Ok(_) => Ok(None),

@@ -1,4 +1,4 @@
-//! Ctrl-C, for commands that have something to do about it.
+//! Ctrl-C, for commands that handle it.
 
 use std::io;
 use std::time::Duration;
@@ -7,14 +7,14 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::Client;
 
-/// Each Ctrl-C, once. By default there is none: the process is then ended by it, as usual.
+/// Yields each Ctrl-C once. The default catches none: Ctrl-C then ends the process, as usual.
 #[derive(Debug, Default)]
 pub(crate) struct Interrupts {
     signals: Option<Signal>,
 }
 
 impl Interrupts {
-    /// The next one. One that came while nobody waited counts.
+    /// Waits for the next Ctrl-C. One that arrived before the call counts.
     pub(super) async fn next(&mut self) {
         let came = match &mut self.signals {
             Some(signals) => signals.recv().await,
@@ -26,12 +26,11 @@ impl Interrupts {
     }
 }
 
-/// How a pause ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Paused {
-    /// The time is over.
+    /// The full time has passed.
     Whole,
-    /// Somebody pressed Ctrl-C.
+    /// The user pressed Ctrl-C.
     UntilInterrupted,
 }
 
@@ -43,7 +42,7 @@ impl Client {
         Ok(Interrupts { signals })
     }
 
-    /// Waits for a while, or for Ctrl-C.
+    /// Waits for `time`, or until Ctrl-C.
     pub(crate) fn pause(&self, time: Duration, interrupts: &mut Interrupts) -> Paused {
         self.runtime.block_on(async {
             tokio::select! {

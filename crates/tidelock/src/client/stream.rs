@@ -1,4 +1,4 @@
-//! Answers that are read piece by piece, and may go on for ever.
+//! Responses that are read chunk by chunk, and may never end.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -14,18 +14,17 @@ use super::{
     read_whole, within,
 };
 
-/// How far an answer was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Downloaded {
     /// To its end.
     Whole,
-    /// Until somebody pressed Ctrl-C.
+    /// Until the user pressed Ctrl-C.
     UntilInterrupted,
 }
 
 impl Client {
-    /// Asks for something that comes piece by piece, and hands each piece on as it comes. It returns at the end of
-    /// the answer, or when nothing has come for `silence`.
+    /// Requests something and passes each chunk on as it arrives. Returns at the end of the response, or when nothing
+    /// has arrived for `silence`.
     pub(crate) fn download(
         &self,
         path: &str,
@@ -37,7 +36,7 @@ impl Client {
             .map(drop)
     }
 
-    /// The same for something that may take a while to find out: also the answer may begin as late as `silence`.
+    /// Like `download`, for something slow to compute: the response itself may also take up to `silence` to begin.
     pub(crate) fn download_patiently(
         &self,
         path: &str,
@@ -49,8 +48,8 @@ impl Client {
             .map(drop)
     }
 
-    /// The same, but it also returns when somebody presses Ctrl-C. What has come by then was handed on. Whoever asks for this
-    /// [stays](Self::stay).
+    /// Like `download`, but also returns when the user presses Ctrl-C, after passing on what has arrived by then. The
+    /// client [stays](Self::stay).
     pub(crate) fn download_until(
         &self,
         path: &str,
@@ -104,7 +103,7 @@ impl Client {
     }
 }
 
-/// Sends the request, and returns the answer if it is what was asked for.
+/// Sends the request, and returns the response if it succeeded.
 async fn begin(
     mut sender: SendRequest<Full<Bytes>>,
     request: Request<Full<Bytes>>,

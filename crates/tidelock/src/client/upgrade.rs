@@ -1,4 +1,4 @@
-//! A connection that goes on as something else than HTTP.
+//! A connection that switches from HTTP to another protocol.
 
 use std::os::unix::net::UnixStream as PlainStream;
 
@@ -10,7 +10,7 @@ use tokio::net::UnixStream;
 use super::{Client, ClientError, Refusal, broken, converse, read_whole, within};
 
 impl Client {
-    /// Agrees with the daemon on another protocol, and hands out the connection, which blocks.
+    /// Switches to another protocol, and returns the connection in blocking mode.
     pub(crate) fn upgrade(
         &self,
         path: &str,
@@ -35,7 +35,7 @@ impl Client {
             let Ok(parts) = upgraded.downcast::<TokioIo<UnixStream>>() else {
                 return Err(unusable("it is not the connection that was opened"));
             };
-            // The daemon speaks when it is spoken to.
+            // The daemon never speaks first.
             if !parts.read_buf.is_empty() {
                 return Err(unusable("it speaks before it was asked"));
             }

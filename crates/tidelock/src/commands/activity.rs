@@ -1,4 +1,4 @@
-//! `tidelock activity`: what happened lately, to whatever it happened.
+//! `tidelock activity`: what happened lately, across all kinds of entities.
 
 use protocol::{Activity, ActivityKind, ActivityList};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! `tidelock agent`: who can be asked.
+//! `tidelock agent`: the available agents.
 
 use protocol::{Agent, AgentKind, AgentList};
 

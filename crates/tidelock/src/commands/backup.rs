@@ -1,4 +1,4 @@
-//! `tidelock backup`: a copy of the log, while the daemon goes on.
+//! `tidelock backup`: a copy of the log, while the daemon keeps running.
 
 use serde_json::json;
 
@@ -12,7 +12,7 @@ use crate::start::Repeat;
 use crate::units::format_bytes;
 
 pub(super) fn run(arguments: &BackupArguments, client: &Client) -> Result<Report, Failure> {
-    // The daemon works in another directory than we do.
+    // The daemon's working directory differs from ours.
     let path = std::path::absolute(&arguments.path).ok();
     let Some(path) = path.as_deref().and_then(|path| path.to_str()) else {
         return Err(Failure::new(
@@ -26,7 +26,9 @@ pub(super) fn run(arguments: &BackupArguments, client: &Client) -> Result<Report
     };
     let mut progress = Progress::new("copied");
     progress.begin("Copying the log.");
-    // A copy that was made and not heard of is there already at the second attempt, so that is left to people.
+    // If the copy was made but the answer got lost, a retry would find the file already there. So retrying is
+    // up
+    // to the user.
     let ask = |client: &Client| client.post_and_wait::<protocol::LogBackup>("/v1/log/backup", Some(&body));
     let made = client.ask(Repeat::Harmful, ask)?;
     drop(progress);

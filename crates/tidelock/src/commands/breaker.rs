@@ -1,4 +1,4 @@
-//! `tidelock breaker`: circuit breakers, seen and changed by hand.
+//! `tidelock breaker`: inspect circuit breakers and change them by hand.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ pub(super) fn run(command: &BreakerCommand, client: &Client) -> Result<Report, F
     {
         return history::follow(arguments, client);
     }
-    // What is wrong with the arguments is said before a daemon is started for them.
+    // Report invalid arguments before starting a daemon.
     if let BreakerCommand::Record(RecordArguments {
         outcome: CallOutcome::Success,
         retry_after: Some(_),
@@ -32,10 +32,10 @@ pub(super) fn run(command: &BreakerCommand, client: &Client) -> Result<Report, F
         );
     }
     let repeat = match command {
-        // To record a failure twice is to count it twice.
+        // Recording a failure twice would count it twice.
         BreakerCommand::Record(_) => Repeat::Harmful,
         BreakerCommand::List | BreakerCommand::Show { .. } | BreakerCommand::History(_) => Repeat::Harmless,
-        // To do it twice leaves the breaker as once does, but for its history, which then tells it twice.
+        // A repeat leaves the breaker in the same state, but its history would list the change twice.
         BreakerCommand::Reset(_) | BreakerCommand::Force { .. } => Repeat::Harmless,
     };
     let ask = |client: &Client| send(command, client.palette(), client);
@@ -126,7 +126,7 @@ fn list(palette: Palette, list: &BreakerList) -> Report {
 
 fn one(palette: Palette, breaker: &Breaker) -> Report {
     let failures = match breaker.state {
-        // Only a breaker that may still open counts towards that.
+        // Consecutive failures matter only while the breaker can still open.
         BreakerState::Closed => format!("{}, {} in a row", breaker.failures, breaker.consecutive_failures),
         _ => breaker.failures.to_string(),
     };

@@ -24,7 +24,7 @@ pub(super) fn run(arguments: &SettingsArguments, client: &Client) -> Result<Repo
 }
 
 pub(super) fn settings(context: &Context) -> Result<SettingList, Failure> {
-    // The parser reads the variables that stand for options, just as for `serve`.
+    // The parser reads the environment variables that stand for options, just as for `serve`.
     let cli = Cli::try_parse_from(["tidelock", "serve"]).map_err(|error| Failure::usage(&error))?;
     let Command::Serve(arguments) = cli.command else {
         return Err(Failure::new(Exit::Failed, "usage", "`serve` is not understood"));
@@ -90,7 +90,7 @@ fn show(client: &Client) -> Result<Report, Failure> {
     Ok(Report::success(value, text).with_notes(notes))
 }
 
-/// What the daemon that runs has otherwise. If there is none, or an older one, there is nothing to tell.
+/// The settings for which a running daemon has other values. Empty without a daemon, or with an older one.
 fn running(list: &SettingList, client: &Client) -> Vec<Setting> {
     let Ok(running) = client.get::<SettingList>("/v1/config") else {
         return Vec::new();

@@ -1,9 +1,9 @@
-//! `tidelock context`: the pieces of a code base that belong to a question; `tidelock index`: what they are found with.
+//! `tidelock context`: finds the code relevant to a question; `tidelock index`: manages the indexes it uses.
 //!
-//! - `question` makes a question of the arguments. `text` has the words for an answer, `explain` says how it came about.
-//! - `index` looks after the indexes.
+//! - `question` builds a question from the arguments. `text` formats an answer, `explain` shows how it came about.
+//! - `index` manages the indexes.
 //!
-//! A pipe gets the text of the answer byte for byte: it is what a model reads. A terminal gets it printable.
+//! A pipe gets the text of the answer byte for byte, as a model reads it. A terminal gets it printable.
 
 mod explain;
 mod index;
@@ -28,9 +28,10 @@ use crate::printable::{Answer, as_it_is};
 use crate::start::Repeat;
 
 const CONTEXT: &str = "/v1/context";
-/// How much longer than the question itself its answer may take: the daemon decides when the time is over, and says so.
+/// How much longer than the question's own deadline the answer may take: the daemon decides when time is up, and
+/// reports that.
 const GRACE: Duration = Duration::from_secs(15);
-/// How long an answer may take if the configuration says how long: longer than it can say.
+/// How long an answer may take if the configuration sets the deadline: longer than the longest it can set.
 const PATIENCE: Duration = Duration::from_secs(150);
 
 pub(super) fn run(arguments: &ContextArguments, client: &Client) -> Result<Report, Failure> {
@@ -56,7 +57,7 @@ pub(super) fn run(arguments: &ContextArguments, client: &Client) -> Result<Repor
     })
 }
 
-/// As with grep, 1 says that nothing matched.
+/// As with grep, 1 means that nothing matched.
 fn exit_of(outcome: ContextOutcome) -> Exit {
     match outcome {
         ContextOutcome::Found | ContextOutcome::NothingFits => Exit::Success,
@@ -64,14 +65,14 @@ fn exit_of(outcome: ContextOutcome) -> Exit {
     }
 }
 
-/// What was asked for goes to standard output, what there is to say about it to standard error.
+/// The result goes to standard output, remarks about it to standard error.
 fn tell(text: &str, aside: &str) -> Result<(), ClientError> {
     match write(io::stdout(), text) {
         // A reader who closes the pipe early has seen enough.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
         written => written.map_err(|source| ClientError::Output { source })?,
     }
-    // What was asked for has been said; if this cannot be, that is no reason to fail.
+    // The result is already printed; failing to print the remarks is no reason to fail.
     drop(write(io::stderr(), aside));
     Ok(())
 }

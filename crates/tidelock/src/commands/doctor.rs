@@ -1,4 +1,4 @@
-//! `tidelock doctor`: what a daemon needs on this machine, checked one by one. It changes nothing.
+//! `tidelock doctor`: checks what a daemon needs on this machine, one by one. It changes nothing.
 
 mod agents;
 mod clients;
@@ -25,7 +25,6 @@ struct Check {
     id: &'static str,
     state: State,
     detail: String,
-    /// What to do about it, if anything.
     advice: Option<String>,
 }
 

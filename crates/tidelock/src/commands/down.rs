@@ -1,4 +1,4 @@
-//! `tidelock down`: stop the daemon, and come back when it has let go of everything.
+//! `tidelock down`: stops the daemon, and returns when it has released everything.
 
 use serde_json::json;
 
@@ -10,11 +10,11 @@ use crate::output::{Cell, Palette, Report, Tone, fields};
 
 pub(super) fn run(arguments: &DownArguments, client: &Client) -> Result<Report, Failure> {
     let failed = |error: std::io::Error| Failure::new(Exit::Failed, "stop_failed", chain(&error));
-    // The process is looked up before it is told to stop. Afterwards its record may be empty already.
+    // Look up the process before asking it to stop. Afterwards its record may already be empty.
     let process = DaemonProcess::find(&client.context.home).map_err(failed)?;
     let asked = client.post::<protocol::ShutdownAccepted>("/v1/shutdown", None::<&()>);
     if let Err(ClientError::Home(error)) = asked {
-        // Whoever else can write to the directory could have put the pid of any process into the record.
+        // Anyone else who can write to the directory could have put any pid into the record.
         return Err(error.into());
     }
     let Some(process) = process else {
@@ -28,7 +28,7 @@ pub(super) fn run(arguments: &DownArguments, client: &Client) -> Result<Report, 
             )),
         };
     };
-    // One that does not answer, is already stopping, or has another token, is asked through its process.
+    // If it does not answer, is already stopping, or has another token, signal its process instead.
     if asked.is_err() {
         process.terminate().map_err(failed)?;
     }

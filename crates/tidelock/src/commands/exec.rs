@@ -1,8 +1,8 @@
-//! `tidelock exec`: any command in a sandbox of its own, with a diff to review at the end.
+//! `tidelock exec`: runs any command in its own sandbox, with a diff to review at the end.
 //!
-//! Standard output is the command's. Everything else that is said goes to standard error. What happens when the command
-//! has ended is decided here and carried out by the daemon, which was told so when the command was submitted: nothing is
-//! lost or left undone when this process ends half-way.
+//! Standard output is the command's. All other messages go to standard error. What happens after the command ends is
+//! decided here and submitted with the command; the daemon carries it out. So nothing is lost or left undone if this
+//! process ends early.
 
 pub(super) mod ending;
 pub(super) mod messages;
@@ -29,7 +29,7 @@ const TITLE_CHARACTERS: usize = 120;
 
 pub(super) fn run(arguments: &ExecArguments, client: &Client) -> Result<Report, Failure> {
     let stay = arguments.command.stay();
-    // What is wrong with the arguments is said before a daemon is started for them.
+    // Report invalid arguments before starting a daemon.
     let mut prepared = Prepared::new(&arguments.command)?;
     let wanted = FinishPlan {
         then: match arguments.afterwards() {
@@ -38,7 +38,7 @@ pub(super) fn run(arguments: &ExecArguments, client: &Client) -> Result<Report, 
             Afterwards::Apply => FinishThen::Apply,
         },
         commit: arguments.commit.wanted(),
-        // Nobody needs a plan that was opened for a command which changes nothing.
+        // A plan that was opened for a command that changes nothing is useless.
         discard_unchanged: arguments.plan.is_none(),
     };
     let (answer, submitted) = submit(arguments, &prepared, wanted, client)?;
@@ -69,7 +69,7 @@ pub(super) fn run(arguments: &ExecArguments, client: &Client) -> Result<Report, 
     Ok(finish(end, client.format()))
 }
 
-/// Submits the command to run in the plan that is named, or in one that the daemon opens for it. With the plan as it was then.
+/// Submits the command to run in the given plan, or in one that the daemon opens for it. Returns the plan at that time.
 fn submit(
     arguments: &ExecArguments,
     prepared: &Prepared,
@@ -88,11 +88,11 @@ fn submit(
     Ok((submitted.plan.take(), submitted))
 }
 
-/// Programs are told at once what was begun, so that they can find it again whatever happens to this process.
+/// Tells programs at once what was started, so that they can find it again whatever happens to this process.
 fn announce(format: Format, plan: &Value, submitted: &Submitted) {
     if format == Format::Json {
         for line in [json!({ "opened": plan }), json!({ "submitted": submitted.job })] {
-            // Whoever reads no more will be found out with the first output.
+            // If the reader is gone, the first output will show that.
             drop(output::write(io::stdout(), &json_line(&line)));
         }
     }
@@ -100,7 +100,7 @@ fn announce(format: Format, plan: &Value, submitted: &Submitted) {
 
 fn finish(end: End, format: Format) -> Report {
     if format == Format::Human {
-        // Whoever has closed standard error does not want to be told.
+        // If standard error is closed, no one wants the message.
         drop(output::write(io::stderr(), &end.text));
     }
     let value = json!({ "plan": end.plan, "job": end.job, "outcome": end.outcome });

@@ -1,4 +1,4 @@
-//! `tidelock export`: everything that is in the log, as an archive.
+//! `tidelock export`: writes everything in the log to an archive.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -18,17 +18,17 @@ use crate::progress::Progress;
 use crate::start::Repeat;
 use crate::units::format_bytes;
 
-/// How long the daemon may take to send the next piece: compression of a large blob takes a while on a busy machine.
+/// How long the daemon may take to send the next chunk: compressing a large blob takes a while on a busy machine.
 const SILENCE: Duration = Duration::from_secs(60);
 
 pub(super) fn run(arguments: &ArchiveArguments, client: &Client) -> Result<Report, Failure> {
-    // A daemon is started before anything is written, and what it has to say is said then.
+    // Start a daemon before writing anything, so that its errors are reported first.
     client.ask(Repeat::Harmless, |client| {
         client.get::<protocol::Status>("/v1/status")
     })?;
     if arguments.path == Path::new("-") {
         let (size_bytes, left_out) = download(client, &mut io::stdout().lock())?;
-        // Standard output is the archive's alone.
+        // Standard output carries nothing but the archive.
         let value = json!({ "state": "written", "size_bytes": size_bytes });
         let text = format!("{} were exported.\n", format_bytes(size_bytes));
         let report = with_damage(Report::success(value, text), &left_out);
@@ -56,7 +56,7 @@ pub(super) fn run(arguments: &ArchiveArguments, client: &Client) -> Result<Repor
     Ok(with_damage(Report::success(value, text), &left_out))
 }
 
-/// Says what was damaged and is not in a copy of the log. That is a failure, and the copy is there all the same.
+/// Reports what was damaged and left out of a copy of the log. That is a failure, although the copy exists.
 pub(super) fn with_damage(mut report: Report, left_out: &[String]) -> Report {
     if left_out.is_empty() {
         return report;
@@ -70,7 +70,7 @@ pub(super) fn with_damage(mut report: Report, left_out: &[String]) -> Report {
     report
 }
 
-/// Writes the archive to somewhere, and says how large it is and what was left out of it.
+/// Writes the archive to `target`. Returns its size and what was left out.
 fn download(client: &Client, target: &mut impl Write) -> Result<(u64, Vec<String>), ClientError> {
     let mut progress = Progress::new("exported");
     let failed = |source| ClientError::Output { source };
@@ -85,7 +85,7 @@ fn download(client: &Client, target: &mut impl Write) -> Result<(u64, Vec<String
     Ok((progress.bytes(), watch.left_out().map_err(failed)?))
 }
 
-/// The archive gets its name when it is whole and on disk.
+/// The archive gets its name once it is complete and on disk.
 fn to_file(client: &Client, path: &Path) -> Result<(u64, Vec<String>), Failure> {
     if path.symlink_metadata().is_ok() {
         return Err(exists(path));
@@ -110,7 +110,7 @@ pub(super) fn unwritable(path: &Path, error: &io::Error) -> Failure {
         .advise("make sure that you can write there and that there is room, and try again")
 }
 
-/// A file that has not its name yet. Dropping it removes it.
+/// A file that does not have its final name yet. Dropping it removes it.
 #[derive(Debug)]
 pub(super) struct Unfinished {
     path: PathBuf,
@@ -130,7 +130,7 @@ impl Unfinished {
         Ok(Unfinished { path, file })
     }
 
-    /// A link does not replace what is there, unlike a rename.
+    /// A link does not replace an existing file, unlike a rename.
     pub(super) fn finish(self, path: &Path) -> io::Result<()> {
         self.file.sync_all()?;
         fs::hard_link(&self.path, path)
@@ -139,7 +139,7 @@ impl Unfinished {
 
 impl Drop for Unfinished {
     fn drop(&mut self) {
-        // Whether or not it got its name, the other one has served its purpose.
+        // Whether or not the link worked, the temporary name is no longer needed.
         drop(fs::remove_file(&self.path));
     }
 }

@@ -1,4 +1,4 @@
-//! `tidelock completions` and `tidelock man`: what shells and `man` want to know, made from the arguments themselves.
+//! `tidelock completions` and `tidelock man`: shell completions and man pages, generated from the argument definitions.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ pub(super) fn man(arguments: &ManArguments) -> Result<Report, Failure> {
     Ok(Report::success(json!({ "files": written }), text))
 }
 
-/// The command as `man` shows it. The pages of `help` would be a copy of all others.
+/// The command as `man` shows it. The pages of `help` would duplicate all others.
 fn command() -> clap::Command {
     Cli::command().disable_help_subcommand(true)
 }

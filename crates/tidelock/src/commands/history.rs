@@ -1,4 +1,4 @@
-//! `tidelock breaker history`: what was done to a breaker by hand, and what is done to it from now on.
+//! `tidelock breaker history`: manual changes to a breaker, past and upcoming.
 
 use std::convert::Infallible;
 use std::io;
@@ -24,10 +24,10 @@ pub(super) fn past(
     Ok(report(palette, &arguments.name, &list))
 }
 
-/// What is there and what comes, until somebody ends the process or reads no more.
+/// Shows past and new events, until the process is ended or its output is closed.
 pub(super) fn follow(arguments: &HistoryArguments, client: &Client) -> Result<Report, Failure> {
     let path = path(&arguments.name);
-    // What is wrong with the name, or with the daemon, is said before the wait begins.
+    // Report a wrong name or a problem with the daemon before the wait begins.
     client.fetch::<BreakerEventList>(&format!("{path}?limit=1"))?;
     let place = Some(arguments.after.to_string());
     client.follow(
@@ -78,7 +78,7 @@ fn report(palette: Palette, name: &str, events: &BreakerEventList) -> Report {
     Report::success(value, text)
 }
 
-/// Tells events as they come, however long there is no daemon.
+/// Prints events as they arrive, however long there is no daemon.
 struct Telling {
     format: Format,
 }
@@ -117,7 +117,7 @@ fn line(event: &ServerEvent, format: Format) -> String {
             format!("{number}  {time}  {what}  {}\n", request(&event))
         }
         (Ok(event), Format::Json) => json_line(&event),
-        // From a daemon of another version; what it says is still what happened.
+        // From a daemon of another version; print it as it is.
         (Err(_), _) => format!("{}\n", event.data),
     }
 }

@@ -1,4 +1,4 @@
-//! `tidelock home`: which home this is, when it was copied or moved.
+//! `tidelock home`: the identity of a home that was copied or moved.
 
 use daemon::{adopt_home, renew_home};
 use serde_json::json;
@@ -12,7 +12,7 @@ use crate::start::START_LOCK_TIMEOUT;
 use crate::start_lock::StartLock;
 
 pub(super) fn run(command: &HomeCommand, context: &Context) -> Result<Report, Failure> {
-    // Whoever looks for a daemon meanwhile waits, instead of starting one.
+    // Clients that look for a daemon in the meantime wait instead of starting one.
     context.home.prepare()?;
     let _lock = StartLock::take(&context.home, START_LOCK_TIMEOUT)?;
     let (state, id) = match command {

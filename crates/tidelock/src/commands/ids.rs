@@ -1,6 +1,6 @@
-//! Which thing is meant: by a whole id, by a part of one that no other has, or by the name of the newest.
+//! Resolves what the user typed: a whole id, a unique part of one, or the name of the newest.
 //!
-//! The daemon resolves what was typed. A whole id needs no question: whatever is done with it tells whether it exists.
+//! The daemon resolves what was typed. A whole id needs no lookup: the operation itself reports whether it exists.
 
 use protocol::{IdMatches, is_part_of_id};
 
@@ -15,12 +15,12 @@ const NEWEST: &str = "@";
 
 #[derive(Debug)]
 pub(super) struct Kind {
-    /// Its name for the daemon; its ids begin with it.
+    /// Its name for the daemon; its ids start with it.
     name: &'static str,
     word: &'static str,
     plural: &'static str,
     advice: &'static str,
-    /// How much of an id must be given: less is more likely a slip.
+    /// The minimum length of a partial id: anything shorter is more likely a typo.
     least: usize,
     newest: Option<Newest>,
 }
@@ -28,7 +28,7 @@ pub(super) struct Kind {
 #[derive(Debug)]
 struct Newest {
     name: &'static str,
-    /// What to say if there is none; the directory follows if the name is about one.
+    /// The message if there is none; the directory follows if the name depends on one.
     none: &'static str,
     advice: &'static str,
 }
@@ -110,7 +110,7 @@ impl Kind {
         }
     }
 
-    /// The same for a thing that belongs to another one: a turn of a session, a changeset of a plan.
+    /// Like `find`, for a thing that belongs to another one: a turn of a session, a changeset of a plan.
     pub(super) fn find_of(&self, wanted: &str, owner: &str, client: &Client) -> Result<String, Failure> {
         self.resolve(wanted, &format!("&of={}", path_segment(owner)), client)
     }
@@ -137,7 +137,7 @@ impl Kind {
         found.ok_or_else(|| Failure::new(Exit::Refused, &self.code("not_found"), none).advise(newest.advice))
     }
 
-    /// The newest thing of the current directory, and that directory as it is shown.
+    /// The newest thing of the current directory, and that directory in display form.
     pub(super) fn newest_here(
         &self,
         query: &str,
@@ -168,7 +168,7 @@ impl Kind {
         format!("{}_{what}", self.name)
     }
 
-    /// Whether a text is an id, so that nothing has to be looked for.
+    /// Whether a text is a whole id and needs no lookup.
     pub(super) fn is_whole(&self, wanted: &str) -> bool {
         self.body_of(wanted).is_some_and(|body| body.len() == BODY_LENGTH)
     }
@@ -177,7 +177,7 @@ impl Kind {
         wanted.strip_prefix(self.name)?.strip_prefix('_')
     }
 
-    /// Refuses what is too short to be meant as a part of an id.
+    /// Rejects what is too short for a partial id.
     pub(super) fn check_length(&self, wanted: &str) -> Result<(), Failure> {
         let least = self.least;
         if self.body_of(wanted).unwrap_or(wanted).chars().count() >= least {

@@ -1,4 +1,4 @@
-//! `tidelock import`: an empty log is filled from an archive, while no daemon runs.
+//! `tidelock import`: fills an empty log from an archive, while no daemon runs.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -29,7 +29,7 @@ pub(super) fn run(arguments: &ArchiveArguments, context: &Context) -> Result<Rep
         source,
         progress: Progress::new("read"),
     };
-    // Whoever looks for a daemon meanwhile waits until the log is filled, instead of starting one.
+    // Clients that look for a daemon in the meantime wait until the log is filled, instead of starting one.
     context.home.prepare()?;
     let _lock = StartLock::take(&context.home, START_LOCK_TIMEOUT)?;
     let imported = runtime()?.block_on(import_log(&context.home, &context.database, archive))?;
@@ -48,7 +48,7 @@ pub(super) fn run(arguments: &ArchiveArguments, context: &Context) -> Result<Rep
     Ok(with_damage(Report::success(value, text), &imported.left_out))
 }
 
-/// What work on a log needs, in a process that is no daemon.
+/// The runtime for working on a log outside of a daemon.
 pub(super) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
     let built = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)

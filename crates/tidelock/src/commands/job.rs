@@ -1,10 +1,11 @@
-//! `tidelock job`: commands that outlive this one.
+//! `tidelock job`: commands that outlive this process.
 //!
-//! - `submission` makes a request of arguments, and `run` sends it.
-//! - `follow` reads what a job says, over restarts of the daemon, and `printer` shows it. `outcome` says how to end.
+//! - `submission` builds a request from arguments, and `run` sends it.
+//! - `follow` reads a job's output across restarts of the daemon, and `printer` shows it. `outcome` decides the exit
+//!   code.
 //! - The rest are views of jobs.
 //!
-//! What a job says goes to the terminal as it is, like the output of any command. Everything else that others wrote
+//! A job's output goes to the terminal unchanged, like that of any command. Everything else that others wrote
 //! (titles, reasons) is made printable first.
 
 mod bar;

@@ -1,7 +1,7 @@
-//! `tidelock join`: tells the programs that people use about Tidelock, in each one's own configuration.
+//! `tidelock join`: adds Tidelock to the configuration of the user's agents and editors.
 //!
-//! What is decided is pure (`format`, `json`, `yaml`, `toml`: a text becomes another); `files` is what touches the disk. No
-//! daemon is needed, and none is started.
+//! The decisions are pure (`format`, `json`, `yaml`, `toml` turn one text into another); only `files` touches the
+//! disk. No daemon is needed, and none is started.
 
 pub(crate) mod clients;
 mod entry;
@@ -30,9 +30,9 @@ use crate::client::Client;
 use crate::error::Failure;
 use crate::output::Report;
 
-/// What an entry is called if nothing else is said.
+/// The default name of an entry.
 pub(super) const USUAL_NAME: &str = "tidelock";
-/// How often a file is read again that its owner has just changed. A client writes its own now and then, and not all the while.
+/// How many times a file is read again after its owner changed it. Clients write their files only now and then.
 const ATTEMPTS: usize = 3;
 
 pub(super) fn run(arguments: &JoinArguments, client: &Client) -> Result<Report, Failure> {
@@ -59,7 +59,7 @@ struct Wish {
 
 #[derive(Debug, PartialEq)]
 enum JoinOutcome {
-    /// Nothing was asked for but to look.
+    /// The user only asked to look.
     Looked(ExistingEntry),
     AlreadyThere,
     Wrote {
@@ -191,7 +191,7 @@ impl Wish {
     }
 }
 
-/// An entry of ours in a client's configuration, for whoever only looks; nothing if the file is not there.
+/// Reads our entry in a client's configuration without changing it; `None` if the file does not exist.
 pub(super) fn look(
     client: &Joining,
     scope: JoinScope,

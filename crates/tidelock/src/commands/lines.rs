@@ -1,17 +1,17 @@
-//! Lines of a bounded length, from a program that may send anything.
+//! Lines of bounded length, from a program that may send anything.
 
 use std::io::{self, BufRead};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Read {
     Line,
-    /// One that was too long. It was read to its end and thrown away.
+    /// The line was too long. It was read to its end and discarded.
     TooLong,
-    /// There are no more. What came without an end after the last one is in the buffer.
+    /// There are no more. An unterminated last line is in the buffer.
     End,
 }
 
-/// Reads the next line into `line`, with its end, and replaces what was there. Never more than `limit_bytes` are kept.
+/// Reads the next line with its newline into `line`, replacing its content. Never keeps more than `limit_bytes`.
 pub(super) fn read(source: &mut impl BufRead, line: &mut Vec<u8>, limit_bytes: usize) -> io::Result<Read> {
     line.clear();
     let mut is_too_long = false;

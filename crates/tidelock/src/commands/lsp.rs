@@ -1,7 +1,7 @@
-//! `tidelock lsp`: language servers, asked and looked after.
+//! `tidelock lsp`: queries and manages language servers.
 //!
-//! What a server says is written by others: programs, repositories, whoever wrote the code. Everything that is shown
-//! to people goes through `printable` first, so that no server can speak to the terminal.
+//! A server's output comes from others: programs, repositories, the authors of the code. Everything shown to people
+//! goes through `printable` first, so that no server can control the terminal.
 
 mod answers;
 mod config;
@@ -23,8 +23,8 @@ use crate::output::Report;
 pub(super) use config::tests as config_tests;
 pub(super) use config::{read as read_config, row as config_row};
 
-/// How long the daemon may take for what has limits of its own: a start, a restart, a query without `--timeout`. A
-/// large workspace is read in minutes; a daemon that has not answered by then has lost the request.
+/// How long the daemon may take for operations with their own limits: a start, a restart, a query without
+/// `--timeout`. Loading a large workspace takes minutes; a daemon that has not answered by then has lost the request.
 const PATIENCE: Duration = Duration::from_secs(30 * 60);
 
 pub(super) fn run(command: &LspCommand, client: &Client) -> Result<Report, Failure> {

@@ -1,4 +1,4 @@
-//! On which machine something is. That matters only if several share a log: what is on this one is not worth a word.
+//! Which machine something is on. That only matters if several share a log; this machine is never mentioned.
 
 use protocol::Machine;
 
@@ -8,13 +8,13 @@ use crate::printable::cut;
 const NAME_CHARACTERS: usize = 24;
 const AFTER: usize = 2;
 
-/// The name of a machine that is not this one.
+/// The name of a machine, if it is not this one.
 pub(super) fn elsewhere(machine: Option<&Machine>) -> Option<String> {
     let machine = machine.filter(|machine| !machine.here)?;
     Some(cut(&machine.name, NAME_CHARACTERS))
 }
 
-/// Adds a column with the machine behind the id and the state of a list, if anything in it is on another one.
+/// Adds a machine column after the id and state of a list, if anything in it is on another machine.
 pub(super) fn with_machines(
     heading: &mut Vec<&str>,
     rows: &mut [Vec<Cell>],

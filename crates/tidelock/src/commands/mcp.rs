@@ -1,8 +1,8 @@
-//! An agent joins in: lines of the Model Context Protocol go to the daemon and back.
+//! `tidelock mcp`: forwards lines of the Model Context Protocol between an agent and the daemon.
 //!
-//! This process understands as little of the protocol as it can. It knows which requests have no answer yet, so that it can
-//! answer them when the daemon is gone, and how the conversation was opened, so that it can be opened again with the next
-//! daemon. Everything else is the daemon's business.
+//! This process understands as little of the protocol as it can. It knows which requests are unanswered, so that it
+//! can answer them when the daemon is gone, and how the conversation was opened, so that it can reopen it with the
+//! next daemon. Everything else is up to the daemon.
 
 mod conversation;
 mod pump;
@@ -22,9 +22,9 @@ use crate::start::Repeat;
 
 const PROTOCOL: &str = "tidelock-mcp";
 const PATH: &str = "/v1/mcp/connect";
-/// How long the id is that tells agents of one name apart.
+/// The length of the id that tells agents with the same name apart.
 const ID_CHARACTERS: usize = 6;
-/// How long the variables may be that the daemon is told. The whole head of a request may have 16 KiB.
+/// The maximum size of the variables sent to the daemon. The whole head of a request may have 16 KiB.
 const VARIABLES_BYTES: usize = 12 * 1024;
 
 pub(crate) fn run(arguments: &McpArguments, client: &Client) -> Result<Report, Failure> {
@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: &McpArguments, client: &Client) -> Result<Report, F
         let upgrade = |client: &Client| client.upgrade(PATH, PROTOCOL, &headers);
         client.ask(Repeat::Harmless, upgrade)
     };
-    // What is wrong with the daemon is said at once, where whoever configures an agent can see it.
+    // Report problems with the daemon at once, where the user who configures an agent sees them.
     let first = connect()?;
     pump::run(first, connect, io::stdin().lock(), Whole).map_err(|error| {
         Failure::new(
@@ -87,7 +87,7 @@ impl io::Write for Whole {
         io::stdout().write(bytes)
     }
 
-    // One lock for one line, so that another thread does not write into it.
+    // One lock per line, so that another thread does not write into it.
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
         io::stdout().write_all(bytes)
     }

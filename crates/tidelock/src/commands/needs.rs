@@ -1,4 +1,4 @@
-//! `tidelock needs`: what waits for a person, and how to begin with each.
+//! `tidelock needs`: what is waiting for a person, and how to start on each item.
 
 use protocol::{Need, NeedKind, NeedList};
 use serde_json::json;

@@ -1,10 +1,10 @@
-//! `tidelock plan`: isolated pieces of work, applied whole or not at all.
+//! `tidelock plan`: isolated changes, applied whole or not at all.
 //!
-//! - `watch` waits until a plan is as wanted, and `sandboxed` runs a command in one;
-//!   both serve `tidelock exec` too.
-//! - `diff` and what it needs (`stat`, `paint`, `pager`) show what changed; `outcome` and `conflicts` what became of an
-//!   attempt to apply it.
-//! - The rest are views of plans, one file each, with their words in `labels`.
+//! - `watch` waits until a plan is in a given state, and `sandboxed` runs a command in one; both serve
+//!   `tidelock exec` too.
+//! - `diff` and its helpers (`stat`, `paint`, `pager`) show what changed; `outcome` and `conflicts` show the result
+//!   of an attempt to apply it.
+//! - The rest are views of plans, one file each, with their wording in `labels`.
 //!
 //! A patch goes to a pipe byte for byte. Everything else that others wrote (paths, titles, lines of files) is made
 //! printable first.
@@ -54,7 +54,7 @@ use crate::start::Repeat;
 
 pub(super) const PLANS: &str = "/v1/plans";
 
-/// How long something may take that reads or writes many files. A first plan of a large workspace copies all of it.
+/// The timeout for operations that read or write many files. The first plan of a large workspace copies all of it.
 const FILES_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 
 pub(super) fn run(command: &PlanCommand, client: &Client) -> Result<Report, Failure> {
@@ -89,7 +89,7 @@ pub(super) fn get(id: &str, rest: &str, client: &Client) -> Result<Value, Failur
     })
 }
 
-/// Has something done to a plan that may take a while.
+/// Sends an operation on a plan that may take a while.
 pub(super) fn post<T: DeserializeOwned>(
     path: &str,
     body: &impl serde::Serialize,

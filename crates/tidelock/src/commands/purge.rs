@@ -1,4 +1,4 @@
-//! `tidelock purge`: stop the daemon, and remove everything that it keeps.
+//! `tidelock purge`: stops the daemon, and removes everything it stores.
 
 use serde_json::json;
 
@@ -21,7 +21,7 @@ pub(super) fn run(arguments: &PurgeArguments, client: &Client) -> Result<Report,
         let value = json!({ "state": "removed", "freed_bytes": 0 });
         return Ok(Report::success(value, "There is nothing to remove.\n".to_owned()));
     }
-    // A directory that somebody named by mistake is no home of ours.
+    // Don't touch a directory that was given by mistake and is not one of our homes.
     let is_home = home.home_id_file().exists() || home.log_database().exists() || home.daemon_lock().exists();
     if !is_home {
         let message = format!("no daemon has ever run with {state} and {runtime}; nothing was removed");
@@ -39,7 +39,7 @@ pub(super) fn run(arguments: &PurgeArguments, client: &Client) -> Result<Report,
         timeout: arguments.timeout,
     };
     down::run(&waiting, client)?;
-    // Whoever wants a daemon meanwhile waits, and then starts one in an empty home.
+    // Clients that need a daemon in the meantime wait, and then start one in an empty home.
     home.prepare()?;
     let lock = StartLock::take(home, START_LOCK_TIMEOUT)?;
     let freed_bytes = home.remove()?;

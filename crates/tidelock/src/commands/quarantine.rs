@@ -1,4 +1,4 @@
-//! `tidelock quarantine`: what is in the log and cannot be read.
+//! `tidelock quarantine`: unreadable records of the log.
 
 use std::io;
 

@@ -1,7 +1,7 @@
-//! `tidelock run`: an agent works in a sandbox, is watched, and ends with a diff to review.
+//! `tidelock run`: runs an agent in a sandbox, shows its work, and ends with a diff to review.
 //!
-//! Standard output is what the agent says. Everything else goes to standard error. Nothing is lost when this process ends
-//! half-way: the turn goes on, and `tidelock session attach` finds it again.
+//! Standard output carries what the agent says. Everything else goes to standard error. Nothing is lost if this
+//! process ends early: the turn keeps running, and `tidelock session attach` finds it again.
 
 use std::io;
 
@@ -21,7 +21,7 @@ use crate::printable::{one_line, printable};
 use crate::start::Repeat;
 
 pub(super) fn run(arguments: &TalkArguments, client: &Client) -> Result<Report, Failure> {
-    // What is wrong with the arguments is said before a daemon is started for them.
+    // Report invalid arguments before starting a daemon.
     let prepared = Prepared::new(&arguments.prompt)?;
     if let Some(wanted) = &arguments.session {
         let session = SESSION.find(wanted, client)?;
@@ -31,7 +31,7 @@ pub(super) fn run(arguments: &TalkArguments, client: &Client) -> Result<Report, 
     }
     let session = open(arguments, &prepared, client)?;
     let accepted = accept(&session.id, &prepared.first(), client).inspect_err(|_| {
-        // A session without a prompt is no use to anybody. If it cannot be removed, it is at least empty.
+        // A session without a prompt is useless. If it can't be removed, it is at least empty.
         drop(client.delete(&path(&session.id, "")));
     })?;
     converse(&accepted, &arguments.prompt, client)
@@ -57,7 +57,7 @@ fn open(arguments: &TalkArguments, prepared: &Prepared, client: &Client) -> Resu
     };
     let answer = client.ask(Repeat::Harmful, |client| client.post(SESSIONS, Some(&request)))?;
     if client.format() == Format::Json {
-        // Programs can find it again whatever happens to this process.
+        // So that programs can find it again whatever happens to this process.
         drop(output::write(
             io::stdout(),
             &json_line(&json!({ "opened": answer })),
@@ -66,7 +66,7 @@ fn open(arguments: &TalkArguments, prepared: &Prepared, client: &Client) -> Resu
     Ok(printable(&answer)?)
 }
 
-/// Nobody has chosen an agent, so it is said who answers, and who else could.
+/// The user chose no agent, so this says which one answers, and which others could.
 fn say_who_answers(client: &Client) -> Result<(), Failure> {
     let list: AgentList = printable(&client.fetch("/v1/agents")?)?;
     let notes: String = who_answers(&list)
@@ -94,7 +94,7 @@ fn who_answers(list: &AgentList) -> Vec<String> {
         "no model is configured{missing}, so the built-in agent `{}` answers: it only plays a script",
         answers.id
     )];
-    // An agent that is installed is most likely the one that was meant.
+    // An installed agent is most likely the one the user meant.
     let programs = list.agents.iter().filter(|agent| agent.kind == AgentKind::Acp);
     let (ready, rest): (Vec<&Agent>, Vec<&Agent>) = programs.partition(|agent| agent.missing.is_none());
     if let Some(first) = ready.first() {

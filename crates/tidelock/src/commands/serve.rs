@@ -1,4 +1,4 @@
-//! `tidelock serve`: the daemon itself, in the foreground or behind `tidelock up`.
+//! `tidelock serve`: the daemon itself, in the foreground or started by `tidelock up`.
 
 use std::io;
 use std::time::Duration;
@@ -18,11 +18,11 @@ use crate::settings::{self, Surroundings};
 use crate::start::START_LOCK_TIMEOUT;
 use crate::start_lock::StartLock;
 
-/// The daemon does little but wait, and what takes long (files, large answers, the log) is done by other threads. A second
-/// thread beside this one would make nearly every request change cores, which costs more than it brings.
+/// The daemon mostly waits, and slow work (files, large answers, the log) runs on other threads. A second worker
+/// thread would make nearly every request change cores, which costs more than it gains.
 const WORKER_THREADS: usize = 1;
 
-/// How long threads may take to end after everything else has.
+/// How long threads may take to end after everything else has ended.
 const LAST_GRACE: Duration = Duration::from_secs(1);
 
 pub(super) fn run(arguments: ServeArguments, context: &Context) -> Result<Report, Failure> {
@@ -31,12 +31,12 @@ pub(super) fn run(arguments: ServeArguments, context: &Context) -> Result<Report
             .map_err(|error| failed("the daemon can't detach from the terminal", &error))
             .and_then(|()| serve(arguments, context, Front::Background));
         if let Err(failure) = &served {
-            // If the parent has gone, the log still gets what every failed command writes to standard error.
+            // If the parent is gone, the log still gets what every failed command writes to standard error.
             drop(Announcement::of_failure(failure).send());
         }
         return served;
     }
-    // Whoever looks for a daemon while this one starts waits for it, instead of starting another.
+    // Clients that look for a daemon while this one starts wait for it, instead of starting another.
     context.home.prepare()?;
     let lock = StartLock::take(&context.home, START_LOCK_TIMEOUT)?;
     serve(arguments, context, Front::Terminal { lock })
@@ -73,7 +73,7 @@ fn serve(arguments: ServeArguments, context: &Context, front: Front) -> Result<R
         daemon.wait().await;
         Ok(Report::already_told())
     });
-    // A thread that reads a huge file must not keep the process. What it was doing is set right at the next start.
+    // A thread that reads a huge file must not keep the process alive. The next start cleans up after it.
     runtime.shutdown_timeout(LAST_GRACE);
     served
 }
@@ -83,7 +83,7 @@ pub(super) fn options(arguments: ServeArguments, context: &Context) -> Options {
     options.languages = context.languages();
     options.configuration = context.configuration();
     if let Some(address) = arguments.listen {
-        // Whoever names an address wants that one and no other.
+        // If the user names an address, use that one and no other.
         options.listen = Listen {
             address,
             when_taken: WhenTaken::Fail,
@@ -106,7 +106,7 @@ pub(super) fn options(arguments: ServeArguments, context: &Context) -> Options {
     options
 }
 
-/// Says that the daemon serves, and lets the next one in line look for it.
+/// Announces that the daemon serves, and lets the next waiting client look for it.
 fn announce(daemon: &Daemon, context: &Context, front: Front) -> Result<(), Failure> {
     let (pid, boot_id, address) = (
         std::process::id(),
@@ -144,7 +144,7 @@ fn announce(daemon: &Daemon, context: &Context, front: Front) -> Result<(), Fail
                     text
                 }
             };
-            // A daemon whose standard output nobody reads serves all the same.
+            // The daemon keeps serving if its standard output is closed.
             drop(output::write(io::stdout(), &said));
             Ok(())
         }

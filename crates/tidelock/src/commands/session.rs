@@ -1,11 +1,12 @@
-//! `tidelock session`: conversations with agents, that can be left and found again.
+//! `tidelock session`: conversations with agents that you can leave and come back to.
 //!
-//! - `prompt` makes a request of arguments, and `converse` sends it and stays; both serve `tidelock run` too.
-//! - `follow` reads the stream of a turn, over restarts of the daemon. `printer` shows it: `view` decides what is to be seen,
-//!   `page` knows where lines begin and end, and `typed` takes answers from the keyboard. `ending` says what came of it.
-//! - The rest are views of sessions, one file each, with their words in `labels`.
+//! - `prompt` builds a request from arguments, and `converse` sends it and stays; both serve `tidelock run` too.
+//! - `follow` reads the stream of a turn across restarts of the daemon. `printer` shows it: `view` decides what to
+//!   show, `page` tracks where lines begin and end, and `typed` reads answers from the keyboard. `ending` reports the
+//!   result.
+//! - The rest are views of sessions, one file each, with their wording in `labels`.
 //!
-//! Whatever an agent says is made printable before it reaches a terminal. Programs (`--json`) get it as it is.
+//! Everything an agent says is made printable before it reaches a terminal. Programs (`--json`) get it unchanged.
 
 mod answer;
 pub(super) mod attach;

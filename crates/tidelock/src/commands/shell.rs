@@ -1,4 +1,4 @@
-//! Words for a shell, in commands that people are shown to type.
+//! Shell quoting, for commands that we tell people to type.
 
 pub(super) fn quoted(word: &str) -> String {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./=:@%+,".contains(letter);

@@ -1,4 +1,4 @@
-//! `tidelock status`: whether the daemon runs and what it is doing. This never starts one.
+//! `tidelock status`: whether the daemon runs and what it is doing. It never starts one.
 
 use std::time::Duration;
 
@@ -53,11 +53,11 @@ pub(super) struct Daemon {
     jobs: Option<protocol::JobCounts>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sessions: Option<protocol::SessionCounts>,
-    /// What an earlier daemon left half-way and is being set right.
+    /// Unfinished work of an earlier daemon that is being recovered.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     recovering: Vec<String>,
     rss_bytes: Option<u64>,
-    /// What to do when client and daemon are of different versions.
+    /// What to do if the versions of client and daemon differ.
     #[serde(skip_serializing_if = "Option::is_none")]
     advice: Option<String>,
 }
@@ -156,7 +156,7 @@ fn running(palette: Palette, status: protocol::Status) -> Report {
     Report::success(json!(daemon), text)
 }
 
-/// Which machine it is on, and which others there are, if there are any.
+/// The daemon's machine and the others, if there are any.
 fn machines(daemon: &Daemon) -> Option<(&'static str, Cell)> {
     let own = daemon.machine.as_ref()?;
     let others: Vec<&str> = daemon

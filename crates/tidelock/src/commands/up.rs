@@ -1,4 +1,4 @@
-//! `tidelock up`: a daemon in the background, and a link to its page.
+//! `tidelock up`: starts a daemon in the background, and prints a link to its page.
 
 use std::time::Duration;
 

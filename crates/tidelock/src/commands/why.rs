@@ -1,4 +1,4 @@
-//! `tidelock why PID`: whose a process is, and why it runs.
+//! `tidelock why PID`: shows what started a process, and why it runs.
 
 use std::time::Duration;
 

@@ -23,7 +23,7 @@ use crate::units::{format_count, format_duration};
 
 const WORKSPACES: &str = "/v1/workspaces";
 const PREFIX: &str = "workspace_";
-/// How many paths are named that an apply or undo that was set aside has changed.
+/// How many changed paths are listed for an apply or undo that was set aside.
 const CHANGED: usize = 30;
 const CHECK_CHARACTERS: usize = 60;
 
@@ -180,7 +180,7 @@ fn checks(arguments: &ChecksArguments, client: &Client) -> Result<Report, Failur
     Ok(Report::success(answer, text))
 }
 
-/// The workspace that is meant: by its id, by its path even if that is gone, or by a directory in it.
+/// Finds a workspace by its id, by its path even if that no longer exists, or by a directory in it.
 fn find(wanted: &str, client: &Client) -> Result<Workspace, Failure> {
     let unknown = || {
         let message = format!("`{}` isn't in a known workspace", wanted.escape_debug());
@@ -201,7 +201,7 @@ fn find(wanted: &str, client: &Client) -> Result<Workspace, Failure> {
     if let Some(found) = known.workspaces.iter().find(is_named) {
         return Ok(found.clone());
     }
-    // The roots are compared with a directory, so they are taken as they are.
+    // The roots are compared with a directory, so use them unmodified.
     let known: WorkspaceList = as_it_is(&answer)?;
     let around = directory.and_then(|directory| innermost(known.workspaces, directory.as_ref()));
     around.ok_or_else(unknown)

@@ -1,7 +1,7 @@
-//! The program with the published library of the Agent Client Protocol, which the tests of `tidelock acp` speak with.
+//! The program with the published Agent Client Protocol library, which the tests of `tidelock acp` talk to.
 //!
-//! It has a workspace and a lock of its own: what the library asks of shared crates would change the product. What cannot be
-//! built is said, and the tests that want it report a skip.
+//! It has its own workspace and lock file: the library's requirements on shared crates would change the product. If
+//! it can't be built, that is reported, and the tests that need it report a skip.
 
 use std::process::Command;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::workspace::{Workspace, cargo};
 /// A hundred and fifty small crates.
 const BUILD_WITHIN: Duration = Duration::from_secs(600);
 
-/// Builds it, if that was not done yet.
+/// Builds it, unless that is already done.
 pub(super) fn build(workspace: &Workspace) {
     let target = workspace.target_directory.join("peers/acp");
     let log = workspace.target_directory.join("acp-peer.log");

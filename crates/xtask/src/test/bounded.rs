@@ -1,4 +1,4 @@
-//! Running a command that may hang: into a log, and not for longer than it is given.
+//! Runs a command that may hang, with its output in a log and with a time limit.
 
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt as _;
@@ -13,7 +13,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// How much of the log an error shows.
 const LINES_SHOWN: usize = 12;
 
-/// Runs a command with its output in a log. On time-out it is killed, with whatever it started in its group.
+/// Runs a command with its output in a log. On timeout it is killed, with everything it started in its group.
 pub(super) fn run(command: &mut Command, log: &Path, within: Duration) -> Result<()> {
     let output = File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
     let program = command.get_program().to_string_lossy().into_owned();
@@ -82,7 +82,7 @@ mod tests {
             "{failed}"
         );
 
-        // What it started goes with it: the first line of the log is the process that would stay.
+        // Its children are killed with it: the first line of the log is the process that would remain.
         let late = sh("sleep 600 & echo $!; wait", Duration::from_millis(300))
             .unwrap_err()
             .to_string();

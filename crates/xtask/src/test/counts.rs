@@ -3,8 +3,8 @@
 use std::fmt;
 use std::ops::AddAssign;
 
-/// Who prints the summary. Each is read in its own way only: nextest shows the output of failed tests, in which
-/// the other form occurs as well.
+/// The program that prints the summary. Each format is only parsed for its own runner: nextest shows the output of
+/// failed tests, which contains the other format as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Runner {
     Nextest,
@@ -19,7 +19,7 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    /// The numbers of one line of output: nothing, unless it is a summary line.
+    /// The numbers in one line of output: zero unless it is a summary line.
     pub(super) fn read(runner: Runner, line: &str) -> Self {
         let line = without_colours(line);
         match runner {
@@ -28,7 +28,7 @@ impl Counts {
         }
     }
 
-    /// A test that reports a skip has passed for its runner, which knows no better.
+    /// A test that reports a skip has passed as far as its runner knows.
     pub(super) fn with_reported_skips(self, tests: usize, steps: usize) -> Self {
         Self {
             passed: self.passed.saturating_sub(tests),
@@ -56,7 +56,7 @@ impl fmt::Display for Counts {
     }
 }
 
-/// Reads `Summary [ 1.2s] 9/10 tests run: 7 passed (1 slow), 1 failed, 1 timed out, 2 skipped`.
+/// Parses `Summary [ 1.2s] 9/10 tests run: 7 passed (1 slow), 1 failed, 1 timed out, 2 skipped`.
 fn read_nextest(line: &str) -> Counts {
     let Some(summary) = line.trim_start().strip_prefix("Summary [") else {
         return Counts::default();
@@ -82,7 +82,7 @@ fn read_nextest(line: &str) -> Counts {
     counts
 }
 
-/// Reads `test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s`.
+/// Parses `test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s`.
 fn read_libtest(line: &str) -> Counts {
     let Some((_, parts)) = line
         .strip_prefix("test result: ")
@@ -101,13 +101,13 @@ fn read_libtest(line: &str) -> Counts {
     }
 }
 
-/// Removes the escape sequences that colour a terminal: ESC, bracket, parameters, and a letter.
+/// Removes the escape sequences that color a terminal: ESC, bracket, parameters, and a letter.
 fn without_colours(line: &str) -> String {
     let mut plain = String::with_capacity(line.len());
     let mut characters = line.chars();
     while let Some(character) = characters.next() {
         if character == '\u{1b}' {
-            // The search itself moves past the closing letter.
+            // The search itself moves past the final letter.
             characters.by_ref().find(char::is_ascii_alphabetic);
         } else {
             plain.push(character);

@@ -1,4 +1,4 @@
-//! The tests of several machines, for long: one run for each seed.
+//! Long tests of several machines: one run for each seed.
 
 use std::env;
 use std::process::Command;
@@ -6,14 +6,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Result;
 
-/// How long each run takes, in seconds; for the test as for whoever wants another time.
+/// How long each run takes, in seconds. The test reads it, and users can set it.
 const SECONDS_VARIABLE: &str = "TIDELOCK_MACHINE_SECONDS";
 const USUAL_SECONDS: &str = "600";
-/// The seed of a run that is to be played again.
+/// The seed of a run to replay.
 const SEED_VARIABLE: &str = "TIDELOCK_CRASH_SEED";
 const SEEDS: u64 = 3;
 
-/// The runs. Each is of libtest: a run of minutes is killed by the other runner, and shows nothing before its end.
+/// The runs. They use libtest: nextest kills a run of several minutes, and shows nothing before its end.
 pub(super) fn commands(cargo: impl Fn() -> Command) -> Result<Vec<Command>> {
     let seconds = env::var(SECONDS_VARIABLE).unwrap_or_else(|_| USUAL_SECONDS.to_owned());
     let seeds = match env::var(SEED_VARIABLE) {

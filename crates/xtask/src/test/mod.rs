@@ -1,7 +1,7 @@
 //! `cargo xtask test`: every check and every test, in one command.
 //!
-//! The steps run in order and the first that fails ends the run; the summary is printed either way. A test that
-//! cannot run for want of a tool says so in the skip report (`skips.rs`); on a build machine that is a failure.
+//! The steps run in order and the first failure ends the run; the summary is printed either way. A test that can't
+//! run because a tool is missing says so in the skip report (`skips.rs`); on a build machine that is a failure.
 
 mod acp_peer;
 mod bounded;
@@ -35,7 +35,7 @@ pub(crate) enum Step {
     Deny,
     Tests,
     Models,
-    /// For long. It is run when it is asked for; a short form is among the tests.
+    /// The long form, which only runs on request; a short form is among the tests.
     Machines,
 }
 
@@ -77,7 +77,7 @@ impl Step {
         }
     }
 
-    /// The tools step is always wanted; it looks only at what the other wanted steps need.
+    /// The tools step is always wanted; it only checks what the other wanted steps need.
     fn is_wanted(self, selection: Selection) -> bool {
         match selection {
             Selection::All => self != Self::Machines,
@@ -87,14 +87,14 @@ impl Step {
     }
 }
 
-/// What the steps gather for the end of the run.
+/// What the steps collect for the end of the run.
 #[derive(Debug)]
 struct Tally {
     counts: Counts,
     skips: Skips,
 }
 
-/// Runs the wanted steps and prints the summary, which says what failed if anything did.
+/// Runs the wanted steps and prints the summary, including what failed.
 pub(crate) fn run(workspace: &Workspace, selection: Selection) -> Result<ExitCode> {
     let started = Instant::now();
     let mut tally = Tally {
@@ -155,7 +155,7 @@ pub(crate) fn run(workspace: &Workspace, selection: Selection) -> Result<ExitCod
         "{}",
         summary::render(&rows, started.elapsed(), &skipped, failure.as_deref())
     );
-    // The last line is plain and complete, for whoever reads only that.
+    // The last line is plain and complete, for readers who only look at that.
     println!("{counts}");
     Ok(if failure.is_none() {
         ExitCode::SUCCESS

@@ -1,7 +1,7 @@
-//! A throw-away Postgres server, for the tests and for the benchmark.
+//! A disposable Postgres server, for the tests and for the benchmark.
 //!
-//! It lives in a temporary directory, listens on a socket there and nowhere else, and is gone with its value.
-//! Postgres does not run as root; for root it runs as another user.
+//! It lives in a temporary directory, listens only on a socket there, and is removed on drop. Postgres refuses to run
+//! as root, so for root it runs as another user.
 
 use std::fs::{self, DirBuilder, File};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, chown};
@@ -21,27 +21,27 @@ const URL_VARIABLE: &str = "TIDELOCK_TEST_POSTGRES_URL";
 const BENCH_URL_VARIABLE: &str = "TIDELOCK_BENCH_POSTGRES_URL";
 /// Where Debian keeps Postgres, outside the PATH.
 const DEBIAN_DIRECTORY: &str = "/usr/lib/postgresql";
-/// Users that may run the server for root, the better one first.
+/// Users that can run the server for root, the better one first.
 const ACCOUNTS: [&str; 2] = ["postgres", "nobody"];
 const START_WITHIN: Duration = Duration::from_secs(30);
 const STOP_WITHIN: Duration = Duration::from_secs(10);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// Nothing that is stored here outlives the run, so the server need not wait for the disk. Each test has some
-/// connections, and many tests run side by side.
+/// Nothing stored here outlives the run, so the server need not wait for the disk. Each test has some connections,
+/// and many tests run in parallel.
 const TEST_SETTINGS: &[&str] = &[
     "listen_addresses=",
     "fsync=off",
     "full_page_writes=off",
     "max_connections=400",
 ];
-/// What is measured is on disk when it is acknowledged, as it is by default.
+/// The benchmark needs the default: data is on disk when it is acknowledged.
 const BENCH_SETTINGS: &[&str] = &["listen_addresses="];
 
 #[derive(Debug)]
 pub(crate) struct Postgres {
     server: Child,
-    /// Only we and the server's user can enter it, so only we can connect.
+    /// Only we and the server's user can access it, so only we can connect.
     directory: PathBuf,
 }
 
@@ -51,8 +51,8 @@ struct Account {
     group: u32,
 }
 
-/// A server for the tests. If whoever started us has named one, that is used; if none can be started, the tests that
-/// want it report a skip.
+/// A server for the tests. If the environment already names one, that is used; if none can be started, the tests that
+/// need it report a skip.
 pub(super) fn for_tests() -> Option<Postgres> {
     if std::env::var_os(URL_VARIABLE).is_some() {
         println!("postgres: the server that {URL_VARIABLE} names");
@@ -89,7 +89,7 @@ impl Postgres {
         command.env(URL_VARIABLE, self.url());
     }
 
-    /// Starts a server and waits until it takes connections.
+    /// Starts a server and waits until it accepts connections.
     fn start(settings: &[&str]) -> Result<Self> {
         let programs = programs().context("Postgres is not here (Debian: apt-get install postgresql)")?;
         let directory = std::env::temp_dir().join(format!("tidelock-postgres-{}", std::process::id()));
@@ -111,7 +111,7 @@ impl Postgres {
 }
 
 impl Drop for Postgres {
-    /// Stops the server by its process, which ends all connections, and removes what it stored.
+    /// Stops the server process, which ends all connections, and removes its data.
     fn drop(&mut self) {
         let process = self.server.id().to_string();
         let asked = Command::new("kill").args(["-INT", &process]).status();
@@ -120,7 +120,7 @@ impl Drop for Postgres {
         while asked.is_ok() && !has_ended(&mut self.server) && started.elapsed() < STOP_WITHIN {
             sleep(LOOK_EVERY);
         }
-        // Of one that has ended already, this does nothing.
+        // If it has already ended, this does nothing.
         self.server.kill().ok();
         self.server.wait().ok();
         fs::remove_dir_all(&self.directory).ok();
@@ -198,7 +198,7 @@ fn start_in(directory: &Path, programs: &Path, settings: &[&str]) -> Result<Chil
     Ok(server)
 }
 
-/// A command that runs as that user, ends with us where that can be arranged, and takes nothing from our terminal.
+/// A command that runs as that user, ends with us if that is possible, and reads nothing from our terminal.
 fn command(program: &Path, directory: &Path, account: Option<&Account>) -> Command {
     let mut command = if tools::is_present("setpriv") {
         let mut command = Command::new("setpriv");
@@ -236,7 +236,8 @@ fn wait_until_ready(server: &mut Child, directory: &Path) -> Result<()> {
     }
 }
 
-/// Who is to run the server: ourselves, unless we are root. A directory that we made says who we are.
+/// The user that runs the server: ourselves, unless we are root. The owner of a directory that we created tells who
+/// we are.
 fn account_for(directory: &Path) -> Result<Option<Account>> {
     if fs::metadata(directory)?.uid() != 0 {
         return Ok(None);

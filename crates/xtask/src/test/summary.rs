@@ -10,7 +10,7 @@ use super::skips::Skipped;
 pub(super) enum StepOutcome {
     Passed,
     Failed,
-    /// It could not run for want of a tool.
+    /// It could not run because a tool is missing.
     Skipped,
     /// The caller did not want it.
     LeftOut,

@@ -1,7 +1,7 @@
-//! The tools that the steps need, and how each is had.
+//! The tools that the steps need, and how to get each.
 //!
-//! To need one more is one more row in `TOOLS`. A tool that can be installed is installed, and that is said; one
-//! that cannot be is said as well, and the tests that want it report a skip.
+//! Adding a tool means adding a row to `TOOLS`. A tool that can be installed is installed, and that is reported; one
+//! that can't be is reported as well, and the tests that need it report a skip.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,7 +16,7 @@ use crate::workspace::cargo;
 
 #[derive(Debug)]
 struct Tool {
-    /// The program's name, as it is found on the PATH.
+    /// The program's name on the PATH.
     name: &'static str,
     needed_by: &'static [Step],
     why: &'static str,
@@ -25,18 +25,18 @@ struct Tool {
 
 #[derive(Debug)]
 enum Source {
-    /// A component of the toolchain, which whoever installed Rust has to choose.
+    /// A toolchain component, which has to be selected when installing Rust.
     Component(&'static str),
     Debian(&'static str),
-    /// A crate with a binary, in the one version that we have tried.
+    /// A crate with a binary, in the one version that we have tested.
     Crate {
         name: &'static str,
         version: &'static str,
         takes: &'static str,
     },
-    /// Used when it is there, not missed when it is not.
+    /// Used if present, not required otherwise.
     Optional,
-    /// Packages of Debian that are tried apart from the others. Where they cannot be had, nothing is missed.
+    /// Debian packages that are installed separately from the others. They are not required.
     DebianIfPossible(&'static [&'static str]),
     ComponentsIfPossible(&'static [&'static str]),
 }
@@ -139,7 +139,7 @@ const TOOLS: &[Tool] = &[
     },
 ];
 
-/// Looks for every tool that a wanted step needs and installs what is missing.
+/// Looks for every tool that a wanted step needs and installs the missing ones.
 pub(super) fn install(is_wanted: impl Fn(Step) -> bool) -> Result<()> {
     let mut packages = Vec::new();
     for tool in TOOLS
@@ -189,7 +189,7 @@ pub(super) fn install(is_wanted: impl Fn(Step) -> bool) -> Result<()> {
 }
 
 impl Tool {
-    /// A component is asked for its version, since rustup puts its name on the PATH before it is installed.
+    /// Asks a component for its version, since rustup puts its name on the PATH before it is installed.
     fn is_here(&self) -> bool {
         match self.source {
             Source::Component(_) | Source::ComponentsIfPossible(_) => {
@@ -202,11 +202,11 @@ impl Tool {
     }
 }
 
-/// Whether there is a program of that name, on the PATH, where cargo installs or where Debian keeps Postgres. No
-/// program is started, since a browser is slow to answer.
+/// Whether there is a program of that name on the PATH, where cargo installs, or where Debian keeps Postgres. It
+/// starts no program, since a browser is slow to respond.
 pub(super) fn is_present(name: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    // Cargo finds its subcommands there even if the PATH does not have it, as with a Rust from Debian.
+    // Cargo finds its subcommands there even if it is not on the PATH, as with a Rust from Debian.
     let cargo_home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let cargo_home = cargo_home.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")));
     let installed = cargo_home.map(|home| home.join("bin"));
@@ -233,7 +233,7 @@ fn install_crate(name: &str, version: &str) {
     }
 }
 
-/// Asks rustup once. A Rust that came from elsewhere has none.
+/// Runs rustup once. A Rust from another source has none.
 fn install_components(components: &[&str]) {
     let log = std::env::temp_dir().join(format!("tidelock-rustup-{}.log", std::process::id()));
     let mut command = Command::new("rustup");
@@ -266,8 +266,8 @@ fn install_packages(packages: &[&str]) {
     }
 }
 
-/// Runs apt-get. Another installation, such as the machine's own updates, may hold its locks for a while. apt-get waits for
-/// the lock of dpkg if it is told to, but never for that of the package lists, so we try again.
+/// Runs apt-get. Another installation, such as the machine's own updates, may hold its locks for a while. apt-get can
+/// wait for the dpkg lock, but never for the lock of the package lists, so we retry.
 fn apt(prefix: &[&str], arguments: &[&str]) -> Result<()> {
     let started = Instant::now();
     loop {
@@ -293,7 +293,7 @@ fn apt(prefix: &[&str], arguments: &[&str]) -> Result<()> {
     }
 }
 
-/// What to put before a command that only root may run; none if there is no way.
+/// The prefix for a command that only root may run; `None` if there is no way.
 fn administrator_prefix() -> Option<&'static [&'static str]> {
     if !is_present("apt-get") {
         return None;

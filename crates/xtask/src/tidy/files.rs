@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result};
 
 use super::scrub::Source;
 
-/// All text files of the project, by their path from the root.
+/// All text files of the project, by path relative to the root.
 #[derive(Debug, Default)]
 pub(super) struct Tree {
     /// All files, text or not.
@@ -26,7 +26,7 @@ impl Tree {
             if root.join(&path).exists() {
                 tree.paths.insert(path.clone());
             }
-            // A file that is tracked and gone, or a link to nowhere, is git's business.
+            // A tracked file that is gone, or a dangling link, is left to git.
             if let Ok(text) = fs::read_to_string(root.join(&path)) {
                 tree.insert(path, text);
             }
@@ -57,7 +57,7 @@ impl Tree {
             .map(|(path, text)| (path.as_path(), text.as_str()))
     }
 
-    /// Whether there is such a file, or such a directory with a file in it.
+    /// Whether there is such a file, or a directory that contains files.
     pub(super) fn has(&self, path: &Path) -> bool {
         let mut from_there = self.paths.range(path.to_owned()..);
         from_there.next().is_some_and(|found| found.starts_with(path))

@@ -1,6 +1,6 @@
-//! Nothing in the tree may lead to one machine: no path of somebody's home, no host of a package registry.
+//! Nothing in the tree may depend on one machine: no path to a home directory, no host of a package registry.
 //!
-//! The patterns are put together from pieces, so that this file does not find itself.
+//! The patterns are assembled from pieces, so that this file does not match itself.
 
 use std::path::Path;
 
@@ -51,7 +51,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Whether the directory occurs as such: at the beginning of a path and as a whole name.
+/// Whether the directory occurs as such: at the start of a path and as a whole name.
 fn names_directory(line: &str, directory: &str) -> bool {
     line.match_indices(directory).any(|(at, _)| {
         let before = line[..at].chars().next_back();

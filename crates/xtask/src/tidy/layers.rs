@@ -1,7 +1,7 @@
-//! Who may know whom.
+//! Which crate may depend on which.
 //!
-//! The table holds every crate of the design, those that are still to come included; a crate that is not in it may
-//! not exist. Only normal dependencies count: a test may know what its subject must not.
+//! The table lists every crate of the design, including future ones; a crate that is not in it may not exist. Only
+//! normal dependencies count: a test may depend on what its subject must not.
 
 use super::Finding;
 use crate::workspace::{Origin, Package, Workspace};
@@ -14,14 +14,14 @@ pub(super) struct Layer {
     external: External,
 }
 
-/// Whether people run the crate or only developers do.
+/// Whether the crate is for users or only for developers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Product,
     Tool,
 }
 
-/// A rule about other people's crates. An entry that ends in `*` stands for every name that begins so.
+/// A rule about third-party crates. An entry that ends in `*` matches every name with that prefix.
 #[derive(Debug)]
 enum External {
     Only(&'static [&'static str]),
@@ -50,7 +50,7 @@ const LAYERS: &[Layer] = &[
         external: External::Only(&["getrandom", "loom", "thiserror"]),
     },
     Layer {
-        // The design's `log`; cargo cannot tell that name from the crate that everybody else depends on.
+        // The design's `log`; cargo can't tell that name from the crate that everyone else depends on.
         name: "eventlog",
         kind: Kind::Product,
         knows: &["kernel"],
@@ -125,7 +125,7 @@ const LAYERS: &[Layer] = &[
             "process",
             "protocol",
         ],
-        // It asks models over HTTP with reqwest, and answers nobody.
+        // It calls models over HTTP with reqwest, and serves no requests.
         external: External::Not(&[SERVER, SQL, LANGUAGE_SERVER, TERMINAL]),
     },
     Layer {

@@ -1,6 +1,6 @@
 //! Every link from one Markdown file to a file of the project, or to a heading, must lead somewhere.
 //!
-//! Addresses of other machines are not asked: a check that needs a network fails for reasons of its own.
+//! External addresses are not checked: a check that needs a network fails for unrelated reasons.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
@@ -60,7 +60,7 @@ fn trouble(
     }
 }
 
-/// A path from the root, for one that is written in a file; none if it leaves the root.
+/// Resolves a path written in a file, relative to the root; `None` if it leaves the root.
 fn beside(from: &Path, file: &str) -> Option<PathBuf> {
     let mut path = from.parent().unwrap_or(Path::new("")).to_owned();
     for part in Path::new(file).components() {
@@ -74,7 +74,7 @@ fn beside(from: &Path, file: &str) -> Option<PathBuf> {
     Some(path)
 }
 
-/// What a page links to, and what can be linked to in it.
+/// The links of a page, and its link targets.
 #[derive(Debug, Default)]
 struct Page<'a> {
     links: Vec<(usize, &'a str)>,
@@ -117,7 +117,7 @@ fn heading(line: &str) -> Option<&str> {
     (1..=6).contains(&level).then_some(text)?.strip_prefix(' ')
 }
 
-/// The name of a heading in an address: small letters, a dash for a space, and no marks but dashes and underscores.
+/// The anchor of a heading: lowercase, dashes for spaces, and no punctuation but dashes and underscores.
 fn anchor(heading: &str) -> String {
     let kept = heading.trim().chars().filter_map(|character| match character {
         ' ' => Some('-'),

@@ -1,7 +1,7 @@
-//! `cargo xtask tidy`: the rules of the house that no compiler knows.
+//! `cargo xtask tidy`: the project's rules that no compiler checks.
 //!
-//! Each rule has a file of its own and turns what it reads into findings; this file reads the tree once, asks
-//! all of them, and prints. A finding fails the command, the size report does not.
+//! Each rule has its own file and turns what it reads into findings; this file reads the tree once, runs all rules,
+//! and prints. A finding fails the command, the size report does not.
 
 mod files;
 mod hosts;
@@ -24,7 +24,7 @@ use files::Tree;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Finding {
     path: PathBuf,
-    /// Counted from one; none if the finding is about the whole file.
+    /// Counted from one; `None` if the finding is about the whole file.
     line: Option<usize>,
     message: String,
 }
@@ -56,7 +56,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Checks the whole tree and prints what was found, and the sizes of the files.
+/// Checks the whole tree and prints the findings and the sizes of the files.
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     let tree = Tree::read(&workspace.root)?;
     let modules = modules::walk(workspace, &tree);

@@ -1,7 +1,7 @@
-//! Which Rust file belongs to what, found by following `mod` lines from the roots that cargo compiles.
+//! Which target each Rust file belongs to, found by following `mod` lines from the roots that cargo compiles.
 //!
-//! A file that no `mod` line reaches is never compiled: a test in it never fails, and nobody notices. A crate has
-//! one integration-test binary, since each one more is linked once more.
+//! A file that no `mod` line reaches is never compiled: a test in it never fails, and no one notices. A crate has one
+//! integration-test binary, since each additional one is linked separately.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::workspace::{TargetKind, Workspace};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Role {
     Support,
-    /// What people run. A file that serves both is product.
+    /// Shipped code. A file that serves both is product.
     Product,
 }
 
@@ -24,7 +24,7 @@ pub(super) struct Modules {
     reached: BTreeMap<PathBuf, (String, Role)>,
 }
 
-/// The crates that may have more than one integration-test binary, with the names of those they may have.
+/// The crates that may have more than one integration-test binary, with the names they may use.
 const SEVERAL_TEST_BINARIES: &[(&str, &[&str])] = &[("kernel", &["it", "models"])];
 
 /// Follows the `mod` lines of all targets.
@@ -46,9 +46,9 @@ pub(super) fn walk(workspace: &Workspace, tree: &Tree) -> Modules {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Position {
-    /// A root or a `mod.rs`: beside itself.
+    /// A root or a `mod.rs`: next to itself.
     Root,
-    /// Any other file: in the directory of its own name.
+    /// Any other file: in the directory with its own name.
     Inner,
 }
 
@@ -92,7 +92,7 @@ impl Modules {
         }
     }
 
-    /// Files that nothing compiles, and crates with more test binaries than they may have.
+    /// Files that are never compiled, and crates with too many test binaries.
     pub(super) fn forgotten(&self, workspace: &Workspace, tree: &Tree) -> Vec<Finding> {
         let mut findings = Vec::new();
         for package in &workspace.packages {
@@ -130,7 +130,7 @@ impl Modules {
     }
 }
 
-/// The same path without `..`, which the tree of files does not know.
+/// The same path without `..`, which the tree of files does not contain.
 fn without_dots(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
@@ -148,7 +148,7 @@ fn without_dots(path: &Path) -> PathBuf {
 #[derive(Debug, PartialEq, Eq)]
 struct Declaration {
     name: String,
-    /// What a `path` attribute says.
+    /// The value of a `path` attribute.
     path: Option<String>,
     only_in_tests: bool,
 }
@@ -160,7 +160,7 @@ fn declarations(source: &Source) -> Vec<Declaration> {
         let mut code = line.code.trim();
         while code.starts_with("#[") {
             if code.starts_with("#[path") {
-                // The scrubbed line has lost the literal, the raw one has not.
+                // The scrubbed line lacks the literal; the raw one has it.
                 path = line.raw.split('"').nth(1).map(str::to_owned);
             }
             code = code.split_once(']').map_or("", |(_, rest)| rest.trim_start());

@@ -1,7 +1,7 @@
-//! Things that may not be written, or only with a reason beside them.
+//! Patterns that may not be used, or only with a reason next to them.
 //!
-//! A rule looks at code alone, never at comments or literals. Where a rule allows an exception, the line says so
-//! in a trailing comment that begins with `tidy:` and gives the reason.
+//! A rule only checks code, never comments or literals. Where a rule allows an exception, the line has a trailing
+//! comment that starts with `tidy:` and gives the reason.
 
 use std::path::Path;
 
@@ -20,24 +20,24 @@ struct Rule {
 
 #[derive(Debug)]
 enum Finds {
-    /// This text, standing free: no letter, digit or underscore before it or, if it ends in one, behind it.
+    /// This text on its own: no letter, digit or underscore before it or, if it ends in one, after it.
     Text(&'static str),
-    /// A word that begins so and goes on with a capital, such as `AtomicU64`.
+    /// A word with this prefix followed by a capital, such as `AtomicU64`.
     WordFamily(&'static str),
 }
 
 #[derive(Debug)]
 enum Holds {
     Everywhere,
-    /// In what people run, but not in the named crate or file.
+    /// In shipped code, but not in the named crate or file.
     InProduct {
         but_not_in: Area,
     },
-    /// In what the daemon does before anything else, while a request waits.
+    /// In what the daemon does first, while a request waits.
     InDoors,
 }
 
-/// The parts of the daemon whose functions are called on threads of the runtime, of which there is one.
+/// The parts of the daemon with functions that run on the runtime's threads, of which there is one.
 const DOORS: [&str; 3] = [
     "crates/daemon/src/http",
     "crates/daemon/src/page",
@@ -57,7 +57,7 @@ enum Exception {
     None,
     /// A trailing `// tidy: reason`.
     Reason,
-    /// Any comment on the line or right above it; it says what the lock guards. Imports and calls are free.
+    /// Any comment on the line or right above it; it says what the lock guards. Imports and calls are exempt.
     GuardedFieldComment,
 }
 
@@ -167,14 +167,14 @@ const fn rule(finds: Finds, holds: Holds, exception: Exception, message: &'stati
     }
 }
 
-/// Holds every Rust file against every rule. A file that nothing compiles is another rule's business.
+/// Checks every Rust file against every rule. A file that is never compiled is left to another rule.
 pub(super) fn check(tree: &Tree, modules: &Modules) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (path, source) in tree.sources() {
         let role = modules.role(path).unwrap_or(Role::Support);
         let package = modules.package(path).unwrap_or_default();
         for (number, line) in source.lines() {
-            // One message per line: the same slip often matches two rules, as an import of an atomic does.
+            // One message per line: the same mistake often breaks two rules, as an import of an atomic does.
             let broken = RULES.iter().find(|rule| {
                 rule.holds.applies(path, package, role, line)
                     && rule.finds.matches(&line.code)

@@ -1,7 +1,7 @@
-//! Some pages say which tests show what they claim, such as that a race is closed. Each test that they name must exist.
+//! Some pages name the tests that prove their claims, such as that a race is closed. Each named test must exist.
 //!
-//! The tests stand in the columns whose heading is about tests: functions in backticks, found by the last part of
-//! their path, and scenarios in quotes, found by their title. A path to a file is found as that file.
+//! The tests are in the columns with a heading about tests: functions in backticks, found by the last part of their
+//! path, and scenarios in quotes, found by their title. A file path is looked up as a file.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,7 +9,7 @@ use std::path::Path;
 use super::Finding;
 use super::files::Tree;
 
-/// The pages whose claims are about tests.
+/// The pages with claims about tests.
 const PAGES: [&str; 2] = ["docs/races.md", "docs/security.md"];
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
@@ -23,7 +23,7 @@ fn check_page(path: &Path, tree: &Tree, known: &BTreeSet<&str>) -> Vec<Finding> 
         return Vec::new();
     };
     let Some(named) = named_tests(text) else {
-        // Without this a change of a heading would switch the check off.
+        // Without this, renaming a heading would disable the check.
         return vec![Finding::in_file(
             path,
             "no table has a column that is about tests",
@@ -39,7 +39,7 @@ fn check_page(path: &Path, tree: &Tree, known: &BTreeSet<&str>) -> Vec<Finding> 
         .collect()
 }
 
-/// Every name in a test column, with its line; none if there is no such column.
+/// Every name in a test column, with its line; `None` if there is no such column.
 fn named_tests(text: &str) -> Option<Vec<(usize, &str)>> {
     let mut found = Vec::new();
     let mut has_test_column = false;

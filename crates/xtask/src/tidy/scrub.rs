@@ -1,8 +1,8 @@
-//! Rust source with its comments and literals set apart, so that a rule about code is not misled by a word in
-//! a sentence or in a string.
+//! Separates Rust source from its comments and literals, so that a rule about code is not misled by a word in a
+//! sentence or in a string.
 //!
 //! This is a lexer for exactly that: it knows line and nested block comments, plain and raw strings, and tells a
-//! character from a lifetime. Whatever it blanks becomes spaces, so that columns stay where they were.
+//! character from a lifetime. It replaces what it removes with spaces, so that columns don't shift.
 
 #[derive(Debug)]
 pub(super) struct Source {
@@ -11,12 +11,12 @@ pub(super) struct Source {
 
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Line {
-    /// The code alone: comments are gone and literals are empty.
+    /// Only the code: comments are removed and literals are empty.
     pub(super) code: String,
-    /// The comment alone, without its slashes.
+    /// Only the comment, without its slashes.
     pub(super) comment: String,
     pub(super) raw: String,
-    /// Whether it is compiled for tests only.
+    /// Whether it is only compiled for tests.
     pub(super) only_in_tests: bool,
 }
 
@@ -133,7 +133,7 @@ fn is_byte_prefix(characters: &[char], index: usize) -> bool {
     matches!(before(1), 'b' | 'c') && !is_word(before(2))
 }
 
-/// How many hashes open the raw string whose `r` has just been read; none if it is no string (`r#match`).
+/// How many hashes open the raw string after the `r` that was just read; `None` if it is not a string (`r#match`).
 fn raw_hashes(characters: &[char], from: usize) -> Option<usize> {
     let hashes = characters[from..]
         .iter()

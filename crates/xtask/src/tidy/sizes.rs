@@ -1,4 +1,4 @@
-//! How long the files are: a report to look at, and one bar that fails.
+//! The lengths of files: a report to read, and one limit that fails.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::Finding;
 use super::files::Tree;
 
-/// A file over this many lines is pointed out.
+/// A file over this many lines is reported.
 const LONG: usize = 500;
 /// A file over this many lines fails.
 const TOO_LONG: usize = 800;
@@ -40,7 +40,7 @@ impl Report {
             .collect()
     }
 
-    /// The length that the given share (in per cent) of all files does not exceed.
+    /// The length that the given percentage of all files does not exceed.
     fn percentile(&self, percent: usize) -> usize {
         let count = self.files.len();
         // The nearest rank, counted from the short end.

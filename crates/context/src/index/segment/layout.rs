@@ -1,12 +1,12 @@
-//! What both sides know: how a segment is laid out.
+//! The layout of a segment, shared by reading and writing.
 
 use crate::index::numbers::{Front, put};
 
-/// What a segment begins with. The last byte is the format: another one is made anew.
+/// The first bytes of a segment. The last of them is the format: a segment in another format is rebuilt.
 pub(super) const MAGIC: [u8; 8] = *b"tidectx\x01";
 /// How many keys are in a block.
 pub(super) const KEYS_PER_BLOCK: usize = 128;
-/// How long the end is: five numbers and a hash.
+/// The length of the end: five numbers and a hash.
 pub(super) const END_BYTES: usize = 5 * 8 + 32;
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -14,11 +14,11 @@ pub(super) struct Block {
     pub(super) first: u64,
     pub(super) offset: u64,
     pub(super) lists: u32,
-    /// How long its keys are, which come after them.
+    /// The length of its keys, which come after the lists.
     pub(super) keys: u32,
 }
 
-/// How long a block's row in the table is.
+/// The length of a block's row in the table.
 pub(super) const BLOCK_BYTES: usize = 24;
 
 impl Block {
@@ -41,7 +41,7 @@ impl Block {
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct End {
-    /// Where the blocks begin, and so where the outlines end.
+    /// Where the blocks begin, and therefore where the outlines end.
     pub(super) blocks_at: u64,
     pub(super) files_at: u64,
     pub(super) files: u64,
@@ -63,7 +63,7 @@ impl End {
         }
     }
 
-    /// The end of a file that is so long, if it can be one.
+    /// Parses the end of a file of this length; `None` if it is invalid.
     pub(super) fn take(front: &mut Front<'_>, length: u64) -> Option<Self> {
         let mut number = || Some(u64::from_le_bytes(front.array()?));
         let end = Self {
@@ -107,7 +107,7 @@ pub(super) fn put_list(bytes: &mut Vec<u8>, list: &[u32], files: usize) {
     }
 }
 
-/// Takes such a list apart, and appends it. `None` if it is none.
+/// Decodes such a list, and appends it. `None` if it is invalid.
 pub(super) fn take_list(bytes: &[u8], count: usize, files: usize, list: &mut Vec<u32>) -> Option<()> {
     let from = list.len();
     if is_dense(count, files) {

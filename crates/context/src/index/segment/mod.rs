@@ -1,4 +1,4 @@
-//! A segment: an immutable file with what some files are found by.
+//! A segment: an immutable file with the keys and outlines of some files.
 //!
 //! ```text
 //! magic and format
@@ -9,11 +9,11 @@
 //! end               where the tables are, and a hash of everything before it
 //! ```
 //!
-//! A key has the numbers of its files: one number stands beside the key, few are a list of differences, and if more than an
-//! eighth of all files have it, they are a bit each. It is read with positioned reads, so that nothing but the tables is in
-//! memory.
+//! A key has the numbers of its files: a single number is stored next to the key, a few are a list of differences, and
+//! if more than an eighth of all files have it, they are a bit each. It is read with positioned reads, so that only the
+//! tables are in memory.
 //!
-//! **What must not happen here:** a panic because of what is in a file.
+//! **What must not happen here:** a panic because of a file's content.
 
 mod layout;
 mod read;

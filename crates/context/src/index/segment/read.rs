@@ -1,4 +1,4 @@
-//! A segment is opened and read.
+//! Opens and reads a segment.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -11,7 +11,7 @@ use crate::index::numbers::Front;
 
 /// How much is read at once to check a segment.
 const CHECK_BYTES: usize = 1024 * 1024;
-/// The longest block that is read. A longer one is a broken one: a block has 128 lists, and a list is shorter than a bit for
+/// The longest block that is read. A longer one is corrupt: a block has 128 lists, and a list is shorter than a bit for
 /// each of the files that an index may have.
 const BLOCK_LIMIT_BYTES: u32 = 64 * 1024 * 1024;
 
@@ -22,7 +22,7 @@ pub(in crate::index) struct Segment {
     name: String,
     bytes: u64,
     entries: Vec<FileEntry>,
-    /// Where the outline of each file begins; and where the last one ends.
+    /// Where the outline of each file begins, and where the last one ends.
     outlines: Vec<u64>,
     blocks: Vec<Block>,
 }
@@ -38,10 +38,10 @@ enum List {
 }
 
 impl Segment {
-    /// Opens a segment, and looks at all of it.
+    /// Opens a segment, and verifies all of it.
     ///
     /// # Errors
-    /// It cannot be read, or is not as it was written.
+    /// It can't be read, or is corrupt.
     pub(in crate::index) fn open(directory: &Path, name: &str) -> io::Result<Self> {
         let path = directory.join(name);
         check(&mut File::open(&path)?)?;
@@ -100,7 +100,7 @@ impl Segment {
         Ok(())
     }
 
-    /// The outline of a file, encoded; empty if it has none.
+    /// The outline of a file, encoded; empty if it has no outline.
     pub(in crate::index) fn outline(&self, file: u32) -> io::Result<Vec<u8>> {
         match self.outlines.get(file as usize..=file as usize + 1) {
             Some(&[from, to]) if from < to => read(&self.file, from, (to - from) as usize),
@@ -149,7 +149,7 @@ impl<'keys> Rows<'keys> {
         }
     }
 
-    /// The next key, its count and its list; `Some(None)` at the end, and `None` if something is wrong.
+    /// The next key, its count and its list; `Some(None)` at the end, and `None` if the data is invalid.
     fn next(&mut self) -> Option<Option<(u64, usize, List)>> {
         if self.front.is_empty() {
             return Some(None);
@@ -203,7 +203,7 @@ impl<'segment> KeyCursor<'segment> {
         }
     }
 
-    /// Goes to the next key, and appends the numbers of its files to a list.
+    /// Advances to the next key, and appends the numbers of its files to a list.
     pub(in crate::index) fn next(&mut self, list: &mut Vec<u32>) -> io::Result<Option<u64>> {
         if self.next_row == self.rows.len() && !self.read_block()? {
             return Ok(None);
@@ -245,7 +245,7 @@ impl<'segment> KeyCursor<'segment> {
             };
             self.rows.push((key, count, place));
         }
-        // A block without keys is none.
+        // A block without keys is invalid.
         if self.rows.is_empty() {
             Err(broken())
         } else {

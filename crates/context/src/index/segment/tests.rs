@@ -1,4 +1,4 @@
-//! Segments against plain maps, whole and broken.
+//! Compares segments with plain maps, intact and corrupt.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -17,7 +17,7 @@ type Files = BTreeMap<String, (BTreeSet<u64>, Vec<u8>)>;
 type Lists = BTreeMap<u64, Vec<u32>>;
 
 fn keys() -> impl Strategy<Value = u64> {
-    // Few that many have, many that few have, and the ends.
+    // A few keys that many files have, many keys that few files have, and the extremes.
     prop_oneof![
         0..40_u64,
         any::<u64>(),
@@ -132,7 +132,7 @@ proptest! {
         }
         fs::write(&path, &bytes).unwrap();
         prop_assert!(Segment::open(directory.path(), written.name()).is_err());
-        // Even if nobody had looked, it would be an error and no more.
+        // Even without the check, it would only be an error.
         let Ok(segment) = Segment::open_unchecked(&path, written.name().to_owned()) else {
             return Ok(());
         };

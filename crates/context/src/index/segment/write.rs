@@ -1,4 +1,4 @@
-//! A segment is written, front to end.
+//! Writes a segment from front to end.
 
 use std::io::{self, BufWriter, Write as _};
 use std::path::Path;
@@ -10,7 +10,7 @@ use super::read::Segment;
 use crate::index::entry::FileEntry;
 use crate::index::numbers::put;
 
-/// Writes a segment. Dropped before it is finished, it leaves nothing behind.
+/// Writes a segment. If it is dropped before it is finished, it leaves nothing behind.
 #[derive(Debug)]
 pub(in crate::index) struct SegmentWriter {
     file: BufWriter<NamedTempFile>,
@@ -54,13 +54,13 @@ impl SegmentWriter {
         Ok(writer)
     }
 
-    /// The outline of the next file, in the order of paths. All of them come before the first key.
+    /// Adds the outline of the next file, in the order of paths. All outlines come before the first key.
     pub(in crate::index) fn outline(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.outlines.push(bytes.len() as u32);
         self.write(bytes)
     }
 
-    /// The next key, and the numbers of its files, in order. There is at least one, and no key comes twice.
+    /// Adds the next key, and the numbers of its files, in order. There is at least one, and no key comes twice.
     pub(in crate::index) fn key(&mut self, key: u64, list: &[u32]) -> io::Result<()> {
         if self.keys_in_block == KEYS_PER_BLOCK {
             self.end_block()?;

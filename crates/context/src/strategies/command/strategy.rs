@@ -1,4 +1,4 @@
-//! Runs a command, and takes what it answers.
+//! Runs a command, and converts its answer.
 
 use std::ffi::OsString;
 use std::sync::Arc;

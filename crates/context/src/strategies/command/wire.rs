@@ -9,7 +9,7 @@ use crate::strategy::{Ask, Hit};
 
 /// The version of the format. It changes when existing commands would break.
 const VERSION: u32 = 1;
-/// How many changed files are listed. More are a checkout of something else.
+/// How many changed files are listed. More than that means a checkout of something else.
 const CHANGED_LIMIT: usize = 1000;
 /// The most characters of a reason.
 const WHY_LIMIT_CHARS: usize = 200;
@@ -21,7 +21,7 @@ pub(super) struct Question<'a> {
     terms: Vec<&'a str>,
     focus: Vec<&'a str>,
     root: &'a str,
-    /// Files that look different on disk from what is asked about: those that the plan has changed.
+    /// Files that differ between the disk and the view: those that the plan has changed.
     changed: Vec<&'a str>,
     deadline_ms: u64,
     most_hits: usize,

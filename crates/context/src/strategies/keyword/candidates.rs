@@ -1,4 +1,4 @@
-//! The files that are worth reading, from the index.
+//! The files worth reading, from the index.
 
 use std::io;
 
@@ -9,7 +9,7 @@ use super::score::rarity;
 use crate::index::FileId;
 use crate::path::TreePath;
 
-/// The most files that are read for a question, the most promising ones. Files with fewer rare words don't catch up.
+/// The most files that are read for a question, the most promising ones. Files with fewer rare words can't catch up.
 pub(super) const READ_LIMIT: usize = 256;
 /// Files with a term as rare as this are always read.
 const RARE_FILES: usize = 64;
@@ -20,14 +20,14 @@ pub(super) struct Candidates {
     pub(super) files: Vec<TreePath>,
     /// How many files there are in total.
     pub(super) of_files: usize,
-    /// For each concept, in how many files it occurs, if that is known without reading.
+    /// For each concept, the number of files it occurs in, if that is known without reading.
     pub(super) known: Vec<Option<usize>>,
 }
 
-/// A path as it was written in the question, and the line.
+/// A path as written in the question, and the line.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct WantedPath {
-    /// In small letters, with `/`.
+    /// In lower case, with `/`.
     pub(super) path: String,
     pub(super) line: Option<u32>,
 }
@@ -67,7 +67,7 @@ pub(super) fn candidates(
         let mut files: Vec<FileId> = Vec::new();
         for form in &concept.forms {
             for file in list(index, form)? {
-                // A number that is not among all of them would be a fault of the index, and costs one file.
+                // A number out of range would be a bug in the index, and costs one file.
                 let Some(best) = held.get_mut(file.0 as usize) else {
                     continue;
                 };
@@ -133,7 +133,7 @@ impl Promise {
         chosen.extend(self.sure);
         chosen.sort_unstable();
         chosen.dedup();
-        // What is known of a concept whose files are all read is what is found there.
+        // If all files of a concept are read, its count comes from reading them.
         let is_read = |file: &FileId| chosen.binary_search(file).is_ok();
         let known = known
             .iter()
@@ -151,7 +151,7 @@ impl Promise {
     }
 }
 
-/// The files in which something was found, when there is no index.
+/// The files with matches, when there is no index.
 pub(super) fn of_masks(
     found: Vec<(TreePath, Mask)>,
     concepts: &[Concept],

@@ -1,4 +1,4 @@
-//! What is looked for, and in which forms.
+//! The concepts to search for, and their forms.
 
 use crate::query::{Query, Term, TermKind, is_stop_word, stem_of, word_runs};
 
@@ -6,10 +6,10 @@ use crate::query::{Query, Term, TermKind, is_stop_word, stem_of, word_runs};
 pub(super) const CONCEPT_LIMIT: usize = 64;
 /// The most words that may form one name (`parse config file` for `parse_config_file`).
 const NAME_WORDS: usize = 5;
-/// How many words of a longer question are put together into a name.
+/// How many words of a longer question are joined into a name.
 const JOINED_WORDS: usize = 2;
 
-/// How much a concept counts, by what it is.
+/// The weight of a concept, by its kind.
 mod weight {
     pub(super) const QUOTED: f64 = 2.0;
     pub(super) const IDENTIFIER: f64 = 2.0;
@@ -26,9 +26,9 @@ mod weight {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Concept {
     pub(super) name: String,
-    /// Whether it is a reason to look into a file.
+    /// Whether it is a reason to read a file.
     pub(super) role: Role,
-    /// How much it counts, before it is known how rare it is.
+    /// Its weight, before its rarity is known.
     pub(super) weight: f64,
     pub(super) forms: Vec<Form>,
 }
@@ -40,7 +40,7 @@ impl Concept {
     }
 }
 
-/// Whether a concept is a reason to look into a file.
+/// Whether a concept is a reason to read a file.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Role {
     Main,
@@ -52,7 +52,7 @@ pub(super) enum Role {
 pub(super) struct Form {
     /// ASCII letters are in lower case. Never empty, and without a line end.
     pub(super) text: String,
-    /// How much of the concept it is, up to 1.
+    /// Its share of the concept, up to 1.
     pub(super) strength: f64,
     pub(super) fits: Fits,
 }
@@ -105,7 +105,7 @@ pub(super) fn concepts_of(query: &Query) -> Vec<Concept> {
     concepts
 }
 
-/// Adds a concept, unless it is there already.
+/// Adds a concept, unless it already exists.
 fn add(concepts: &mut Vec<Concept>, concept: Concept) {
     let Some(first) = concept.forms.first() else {
         return;
@@ -122,7 +122,7 @@ fn of_term(term: &Term) -> Concept {
     let written = term.text.to_ascii_lowercase();
     match term.kind {
         TermKind::Quoted => {
-            // Lines are looked at one by one.
+            // Lines are searched one by one.
             let longest = written.lines().map(str::trim).max_by_key(|line| line.len());
             named(&term.text, weight::QUOTED, longest.into_iter().map(str::to_owned))
         }
@@ -154,7 +154,7 @@ fn names_of(words: &[String]) -> [String; 2] {
     [words.join("_"), words.concat()]
 }
 
-/// Some of the words that stand side by side in the question, as names.
+/// Some of the adjacent words in the question, as names.
 fn joined(words: &[String]) -> Vec<Concept> {
     let mut found = Vec::new();
     let most = if words.len() <= NAME_WORDS {
@@ -164,7 +164,7 @@ fn joined(words: &[String]) -> Vec<Concept> {
     };
     for count in (2..=most).rev() {
         for some in words.windows(count) {
-            // Words that all say nothing are no name.
+            // Stop words alone don't make a name.
             if !some.iter().all(|word| is_stop_word(word)) {
                 found.push(named(&some.join("_"), weight::JOINED, names_of(some)));
             }

@@ -1,4 +1,4 @@
-//! How well a match fits where it stands in a line.
+//! How well a match fits, given its position in a line.
 
 use super::concepts::Fits;
 

@@ -1,7 +1,7 @@
-//! All that is looked for, in one pass over a text.
+//! Finds all concepts in one pass over a text.
 //!
-//! Ripgrep's engine finds the lines in which something may be, which is fast where there is little to find. Such a line is
-//! then looked at more closely, for all forms at once, also where they overlap.
+//! Ripgrep's engine finds the lines that may contain a match, which is fast if there are few matches. Each such line is
+//! then searched for all forms at once, including overlapping ones.
 
 use std::io;
 
@@ -18,7 +18,7 @@ use crate::strategy::StrategyError;
 
 /// The most marks of one concept in one file. Further ones add nothing.
 const MARKS_OF_CONCEPT: usize = 512;
-/// The shortest form that lines are searched for, unless all are shorter: as in the index.
+/// The shortest form to search lines for, unless all are shorter: the same as in the index.
 const SHORTEST_ROOT: usize = 3;
 /// The weight of a word in the path, relative to one in the file name.
 const DIRECTORY_PART: f64 = 0.4;
@@ -30,7 +30,7 @@ pub(super) struct Pattern {
     targets: Vec<Target>,
 }
 
-/// What a form stands for, by its place among the forms.
+/// The concept behind a form, by the form's index.
 #[derive(Debug)]
 struct Target {
     concept: usize,
@@ -48,7 +48,7 @@ pub(super) struct Mark {
     pub(super) defined: f32,
 }
 
-/// Which concepts there are: one bit each.
+/// A set of concepts: one bit each.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct Mask(pub(super) u64);
 
@@ -57,7 +57,7 @@ impl Mask {
         self.0 >> concept & 1 == 1
     }
 
-    /// Those that are among them, in order.
+    /// The concepts in the set, in order.
     pub(super) fn concepts(self) -> impl Iterator<Item = usize> {
         let mut left = self.0;
         std::iter::from_fn(move || {
@@ -106,7 +106,7 @@ impl Pattern {
         })
     }
 
-    /// Who searches; one for each thread.
+    /// Creates a searcher; each thread has one.
     pub(super) fn searcher() -> Searcher {
         SearcherBuilder::new()
             .line_number(true)
@@ -114,7 +114,7 @@ impl Pattern {
             .build()
     }
 
-    /// Where in a text the concepts are, in the order of its lines.
+    /// The matches of the concepts in a text, in the order of its lines.
     pub(super) fn marks(&self, searcher: &mut Searcher, text: &str) -> io::Result<Vec<Mark>> {
         let mut marks = Vec::new();
         let mut counts = [0; CONCEPT_LIMIT];
@@ -191,7 +191,7 @@ impl Pattern {
             found.mask.set(target.concept);
             let best = &mut found.best[target.concept];
             best.0 = f64::max(best.0, fit * target.strength);
-            // Inside of a word it is chance.
+            // Inside a word, a match is a coincidence.
             if fit > 0.5
                 && let Some(part) = defined_part(line, start, end)
             {
@@ -202,7 +202,7 @@ impl Pattern {
     }
 }
 
-/// What is in a line: which concepts, and for each how well it fits and how much of a defined name it is.
+/// The matches in a line: which concepts, and for each how well it fits and its share of a defined name.
 struct InLine {
     mask: Mask,
     best: [(f64, f64); CONCEPT_LIMIT],
@@ -224,7 +224,7 @@ fn roots<'a>(texts: &[&'a str]) -> Vec<&'a str> {
     roots
 }
 
-/// A text as a regular expression of bytes.
+/// A text as a regular expression over bytes.
 fn escaped(text: &str) -> String {
     let mut escaped = String::new();
     for byte in text.bytes() {

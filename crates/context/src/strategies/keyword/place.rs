@@ -1,4 +1,4 @@
-//! What a path says about a file.
+//! Weighs a file by its path.
 
 use crate::path::TreePath;
 use crate::query::Query;

@@ -1,4 +1,4 @@
-//! What is needed of an index.
+//! The interface that this strategy requires of an index.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use crate::index::{FileId, Key, Snapshot};
 use crate::path::TreePath;
 
 pub(in crate::strategies) trait Postings {
-    /// All files that it knows, in order.
+    /// All files in the index, in order.
     fn all(&self) -> Vec<FileId>;
 
     fn number(&self, path: &TreePath) -> Option<FileId>;
@@ -41,7 +41,7 @@ impl Postings for Snapshot {
     }
 }
 
-/// With so few files left, reading them is faster than another index lookup.
+/// With this few files left, reading them is faster than another index lookup.
 const FEW_FILES: usize = 8;
 
 /// The files that may contain a text: a superset. `None` if the text is too short for the index.
@@ -60,7 +60,7 @@ pub(super) fn may_hold(index: &impl Postings, text: &str) -> io::Result<Option<V
     for key in keys {
         counted.push((index.count(key)?, key));
     }
-    // The rarest first, so that what is left is small from the beginning.
+    // The rarest first, so that the intersection is small from the beginning.
     counted.sort_unstable();
     let mut left: Option<Vec<FileId>> = None;
     for (count, key) in counted {
@@ -85,7 +85,7 @@ pub(super) fn may_name(index: &impl Postings, text: &str) -> io::Result<Vec<File
     Ok(files)
 }
 
-/// Keeps what is in both. Both are in order.
+/// Keeps the files that are in both lists. Both are in order.
 fn keep_common(files: &mut Vec<FileId>, others: &[FileId]) {
     let mut rest = others;
     files.retain(|file| {

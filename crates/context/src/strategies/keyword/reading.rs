@@ -1,4 +1,4 @@
-//! Candidates are read, on several threads.
+//! Reads candidates on several threads.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use crate::view::{View, text_of};
 
 /// The most threads that read for one question.
 const THREADS: usize = 4;
-/// So many files are worth a thread.
+/// An extra thread pays off for this many files.
 const FILES_OF_THREAD: usize = 24;
 
-/// How long a search may go on: from now until the deadline, unless its scope is cancelled.
+/// How long a search may run: from now until the deadline, unless its scope is cancelled.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::strategies) struct Time<'a> {
     pub(in crate::strategies) scope: &'a Scope,
@@ -31,7 +31,7 @@ impl<'a> Time<'a> {
         }
     }
 
-    /// Whether the search has to stop: it was cancelled, or so much of its time is over.
+    /// Whether the search has to stop: it was cancelled, or has used this percentage of its time.
     pub(in crate::strategies) fn is_over(&self, percent: u32) -> bool {
         self.scope.is_cancelled() || self.is_used(percent)
     }
@@ -52,7 +52,7 @@ pub(super) struct ReadFile {
     pub(super) path: TreePath,
     pub(super) bytes: usize,
     pub(super) lines: u32,
-    /// What was found, in the order of the lines.
+    /// The matches, in the order of the lines.
     pub(super) marks: Vec<Mark>,
 }
 

@@ -1,27 +1,27 @@
-//! How well a file fits, and which lines of it. All of it is pure.
+//! How well a file fits, and which of its lines. All of it is pure.
 
 use super::concepts::CONCEPT_LIMIT;
 use super::pattern::{Mark, Mask};
 use super::reading::ReadFile;
 use crate::lines::Lines;
 
-/// The parameters of BM25: the usual ones, except for the length, which says less in code.
+/// The parameters of BM25: the usual ones, except for the length, which matters less in code.
 const SATURATION: f64 = 1.2;
 const LENGTH_PART: f64 = 0.4;
 /// The typical size of a file.
 const USUAL_BYTES: f64 = 8192.0;
-/// Matches within so many lines belong together.
+/// Matches within this many lines belong together.
 const WINDOW_LINES: u32 = 12;
-/// The most places of one file.
+/// The most locations in one file.
 const PLACES: usize = 3;
 /// A further location needs this fraction of the best score.
 const FURTHER_PART: f64 = 0.5;
 
-/// The weights of what makes up the score of a file.
+/// The weights of the parts of a file's score.
 mod share {
-    /// How often the words are there.
+    /// How often the words occur.
     pub(super) const OFTEN: f64 = 0.5;
-    /// How many of them stand together.
+    /// How many of them are close together.
     pub(super) const TOGETHER: f64 = 1.3;
     /// The share of a defined name that they cover.
     pub(super) const DEFINED: f64 = 0.8;
@@ -46,7 +46,7 @@ pub(super) fn rarity(of_files: usize, files: usize) -> f64 {
     (1.0 + (all - some + 0.5) / (some + 0.5)).ln()
 }
 
-/// Scores a file, with the worth of each concept and how well it fits the path.
+/// Scores a file, given the weight of each concept and how well it fits the path.
 pub(super) fn score(file: &ReadFile, worth: &[f64], in_path: &[f64; CONCEPT_LIMIT]) -> FileScore {
     let mut often = [0.0_f64; CONCEPT_LIMIT];
     let mut defined = [0.0_f64; CONCEPT_LIMIT];

@@ -1,4 +1,4 @@
-//! The steps of the strategy, in their order.
+//! The steps of the strategy, in order.
 
 use kernel::{Deadline, Scope};
 
@@ -53,7 +53,7 @@ pub(in crate::strategies) fn look(
         looked = search.by(index, &concepts)?;
     }
     if index.is_some() && looked.read.is_empty() && concepts.iter().any(Concept::has_short_form) {
-        // Of what is so short, an index knows only where it is a name.
+        // For such short terms, an index only knows where they are names.
         looked = search.by(index.filter(|_| false), &concepts)?;
     }
     let Looked { found, read } = looked;
@@ -79,7 +79,7 @@ pub(in crate::strategies) fn look(
 struct Search<'a> {
     ask: &'a Ask,
     wanted: Vec<WantedPath>,
-    /// All concepts, including those that are no reason to read a file.
+    /// All concepts, including those that aren't a reason to read a file.
     pattern: Pattern,
     time: Time<'a>,
 }
@@ -114,7 +114,7 @@ impl Search<'_> {
                 .any(|mark| usize::from(mark.concept) < concepts.len())
                 || is_named(&file.path)
         };
-        // The index says where something may be. Where it is not, words of names would be all that is left.
+        // The index only knows where something may be. A file without a match would only have words of names.
         read.retain(is_reason);
         Ok(Looked { found, read })
     }
@@ -146,7 +146,7 @@ fn worth(concepts: &[Concept], found: &Candidates, read: &[ReadFile]) -> Vec<f64
     }
     let rarity_of = |place: usize| match found.known.get(place) {
         Some(known) => rarity(found.of_files, known.unwrap_or(counts[place])),
-        // It was no reason to look into a file, so only those that were read tell how rare it is.
+        // It wasn't a reason to read a file, so its rarity comes only from the files that were read.
         None => rarity(read.len(), counts[place]),
     };
     let worth = concepts.iter().enumerate();
@@ -179,7 +179,7 @@ impl Ranking {
             depth,
         };
         if found.places.is_empty() {
-            // Only the path speaks for it, so its outline is enough.
+            // Only the path matches, so its outline is enough.
             let speaks = total > 0.0;
             return speaks
                 .then(|| hit(None, total, Depth::Signature))

@@ -22,7 +22,7 @@ use crate::view::{FileText, NotText, Since, View};
 #[derive(Clone, Debug, Default)]
 struct Tree {
     files: BTreeMap<TreePath, FileText>,
-    /// Somebody who is told of every file that is read.
+    /// Called for every file that is read.
     on_read: Option<fn(&Tree)>,
     token: CancellationToken,
     clock: Option<Arc<ManualClock>>,
@@ -41,7 +41,7 @@ impl View for Tree {
         }
     }
 
-    /// It looks at no scope: whoever visits a file has to.
+    /// It doesn't check the scope: `visit` has to.
     fn walk(&self, _: &Scope, visit: &(dyn Fn(TreePath) -> bool + Sync)) -> io::Result<()> {
         for path in self.files.keys() {
             if !visit(path.clone()) {
@@ -144,7 +144,7 @@ fn ask(tree: &Tree, query: &str, beside: &[TreePath]) -> Ask {
     }
 }
 
-/// What is found with an index and without one, which is the same.
+/// The hits, which must be the same with and without an index.
 fn find(tree: &Tree, query: &str) -> Vec<Hit> {
     let ask = ask(tree, query, &[]);
     let scope = tree.token.scope();
@@ -176,7 +176,7 @@ fn what_fits_better_comes_first() {
             ],
             &["b.rs:3", "a.rs:1"],
         ),
-        // Other ways to write a name, and words that are one.
+        // Other spellings of a name, and words that form one.
         (
             "parseConfig",
             &[
@@ -186,7 +186,7 @@ fn what_fits_better_comes_first() {
             ],
             &["a.py:1"],
         ),
-        // The words of a name, where the name is nowhere.
+        // The words of a name, if the name itself doesn't occur.
         (
             "parseConfig",
             &[
@@ -206,7 +206,7 @@ fn what_fits_better_comes_first() {
             ],
             &["b.rs:1", "a.rs:1"],
         ),
-        // Words that stand together before words that are far apart.
+        // Words close together before words far apart.
         (
             "token bucket refill",
             &[
@@ -223,7 +223,7 @@ fn what_fits_better_comes_first() {
             ],
             &["b.rs:2-3", "a.rs:1", "a.rs:15", "a.rs:29"],
         ),
-        // A whole word before the inside of one, and other forms of it.
+        // A whole word before a part of one, and other forms of it.
         (
             "parsing",
             &[
@@ -234,7 +234,7 @@ fn what_fits_better_comes_first() {
             ],
             &["c.rs:1", "b.rs:1", "a.rs:1"],
         ),
-        // The path speaks for a file, and alone is enough.
+        // A match in the path adds to the score of a file, and is enough on its own.
         (
             "breaker",
             &[
@@ -245,7 +245,7 @@ fn what_fits_better_comes_first() {
             ],
             &["src/breaker.rs:1", "src/a.rs:1", "breaker/x.rs"],
         ),
-        // Tests, documents and what was made count less.
+        // Tests, documents and generated files count less.
         (
             "widget",
             &[
@@ -267,7 +267,7 @@ fn what_fits_better_comes_first() {
             ],
             &["widget.md:1", "src/a.rs:1"],
         ),
-        // A file that is named comes first, with the line that is named.
+        // A file named in the question comes first, with the named line.
         (
             "src/b.rs:12 widget",
             &[
@@ -330,7 +330,7 @@ fn a_file_has_a_few_places_and_the_answer_a_bound() {
 
 #[test]
 fn what_the_index_only_suspects_is_not_shown() {
-    // All trigrams of the name are in `b.rs`, and the name is not.
+    // `b.rs` contains all trigrams of the name, but not the name itself.
     let tree = tree(&[
         ("a.rs", "abc_abd\n"),
         ("b.rs", "abc abd c_abd abc_a\n"),
@@ -434,7 +434,7 @@ fn when_the_deadline_nears_it_answers_with_what_it_has() {
     });
     let shared: Arc<dyn Clock> = clock;
     let deadline = Deadline::after(&shared, Duration::from_millis(100));
-    // Eight files are found in 80 ms, and in the 15 ms after that two of them are read.
+    // Eight files are found in 80 ms, and two of them are read in the 15 ms after that.
     let hits = look(
         &ask(&tree, "widget", &[]),
         None::<&Known>,

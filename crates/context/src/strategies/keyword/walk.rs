@@ -1,4 +1,4 @@
-//! The files that are worth reading, where there is no index: every file is looked into.
+//! The files worth reading if there is no index: every file is searched.
 
 use std::io;
 use std::sync::{Mutex, PoisonError};
@@ -39,7 +39,7 @@ impl Default for Tools {
 }
 
 impl Tools {
-    /// What a file holds; nothing if it has no text.
+    /// The concepts in a file; `None` if it has no text.
     fn mask(&mut self, view: &dyn View, path: &TreePath, pattern: &Pattern) -> Option<Mask> {
         view.read_into(path, &mut self.bytes).ok()?;
         if !pattern.may_be_in(&self.bytes) {
@@ -50,7 +50,7 @@ impl Tools {
     }
 }
 
-/// The files that match, as far as there was time to look.
+/// The matching files, as far as there was time to search.
 pub(super) fn walk(
     view: &dyn View,
     concepts: &[Concept],
@@ -58,12 +58,12 @@ pub(super) fn walk(
     wanted: &[WantedPath],
     time: Time<'_>,
 ) -> io::Result<Candidates> {
-    // Guards what was found so far; threads of the walk add to it, a file at a time.
+    // Guards the results so far; the threads of the walk add to them one file at a time.
     let found = Mutex::new(WalkedFiles {
         counts: vec![0; concepts.len()],
         ..WalkedFiles::default()
     });
-    // Guards tools that nobody uses; there are as many as threads in the walk.
+    // Guards unused tools; there are as many as threads in the walk.
     let idle: Mutex<Vec<Tools>> = Mutex::default();
     view.walk(time.scope, &|path| {
         if time.is_over(WALK_PERCENT) {

@@ -14,7 +14,7 @@ use super::log::{self, Whole};
 use crate::ports::ForCommands;
 use crate::strategy::StrategyError;
 
-/// How many commits are read. Older ones say little about current work.
+/// How many commits are read. Older ones have little to do with current work.
 const COMMITS: &str = "--max-count=1000";
 /// The output limit. Older commits are left out.
 const OUTPUT_LIMIT_BYTES: usize = 4 * 1024 * 1024;
@@ -57,7 +57,7 @@ pub(super) struct Read {
     pub(super) whole: Whole,
 }
 
-/// The history of a tree up to a commit. At the deadline, what was read so far is returned.
+/// The history of a tree up to a commit. At the deadline, it returns what was read so far.
 ///
 /// *Cancel safety*: if dropped, git is stopped in the background.
 pub(super) async fn history(
@@ -92,7 +92,7 @@ pub(super) async fn history(
     };
     let whole = match run.stopped {
         Stopped::Ended(ended) if ended.exit == Exit::Code(0) => Whole::Yes,
-        // What is wrong is wrong with this repository, and says nothing about the next one.
+        // The problem is with this repository, and doesn't affect the next one.
         Stopped::Ended(ended) => {
             let said: String = run.said.trim().chars().take(SAID_LIMIT_CHARS).collect();
             let why = format!("git cannot read the history ({}): {said}", ended.exit);
@@ -121,7 +121,7 @@ fn environment(given: &BTreeMap<OsString, OsString>) -> BTreeMap<OsString, OsStr
         ("GIT_OPTIONAL_LOCKS", "0"),
         ("GIT_TERMINAL_PROMPT", "0"),
         ("GIT_NO_LAZY_FETCH", "1"),
-        // An older git does not know the former; this one goes before what a repository allows.
+        // An older git doesn't know the former; this one overrides what a repository allows.
         ("GIT_ALLOW_PROTOCOL", "none"),
         ("GIT_NO_REPLACE_OBJECTS", "1"),
     ];

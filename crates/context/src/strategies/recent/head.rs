@@ -1,12 +1,12 @@
-//! On which commit a tree stands. It is read as files, since it is asked for with every question.
+//! The commit that is checked out in a tree. It is read from files, because every question needs it.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// How much is read of a file that holds a line.
+/// How much is read of a file with a single line.
 const LINE_LIMIT_BYTES: u64 = 64 * 1024;
-/// How much is read of the table of packed branches. A repository with more of them is asked about its loose ones only.
+/// How much is read of the table of packed branches. In a repository with a larger one, only loose branches are found.
 const PACKED_LIMIT_BYTES: u64 = 64 * 1024 * 1024;
 
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -19,7 +19,7 @@ pub(super) enum Head {
     Unknown,
 }
 
-/// The commit that is checked out in a tree. It blocks for a moment.
+/// The commit that is checked out in a tree. It blocks briefly.
 pub(super) fn head(root: &Path) -> Head {
     let Some(own) = root.ancestors().find_map(git_directory) else {
         return Head::None;
@@ -79,7 +79,7 @@ fn line(file: &Path) -> Option<String> {
 }
 
 fn read(file: &Path, limit: u64) -> io::Result<Vec<u8>> {
-    // What is no plain file could hold whoever opens it.
+    // Opening anything but a regular file could block the caller.
     if !file.metadata()?.is_file() {
         return Err(io::ErrorKind::InvalidInput.into());
     }

@@ -1,11 +1,11 @@
-//! The history of a tree, as it is asked about.
+//! The history of a tree, in a form for queries.
 
 use crate::path::TreePath;
 use crate::query::{parts_of, stem_of};
 
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(super) struct History {
-    /// The files that commits have touched, each once. Some of them are gone.
+    /// The files that commits have touched, each once. Some of them no longer exist.
     pub(super) files: Vec<TreePath>,
     pub(super) commits: Vec<Commit>,
 }
@@ -15,7 +15,7 @@ pub(super) struct Commit {
     pub(super) subject: String,
     /// The words of the subject, normalized, sorted, without duplicates.
     pub(super) words: Vec<String>,
-    /// The files that it touched, as places in `files`.
+    /// The files that it touched, as indexes into `files`.
     pub(super) files: Vec<u32>,
 }
 

@@ -1,4 +1,4 @@
-//! Reads what git writes about commits. Pure; any bytes are taken.
+//! Parses git's output about commits. Pure; accepts any bytes.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use crate::path::TreePath;
 
 /// The marker that git writes before the subject of a commit. No file name begins like this.
 pub(super) const MARK: char = '\u{1}';
-/// A commit that touches more files says little about each.
+/// A commit that touches more files has little to do with each.
 const FILES_LIMIT: usize = 200;
 /// The most characters of a subject.
 const SUBJECT_LIMIT_CHARS: usize = 200;
@@ -18,7 +18,7 @@ pub(super) fn read(bytes: &[u8], is_whole: Whole) -> History {
     let mut history = History::default();
     let mut numbers: HashMap<TreePath, u32> = HashMap::new();
     let mut pieces: Vec<&[u8]> = bytes.split(|byte| *byte == 0).collect();
-    // After the last NUL there is nothing, or a name that was cut off.
+    // After the last NUL there is nothing, or a truncated name.
     pieces.pop();
     for piece in pieces {
         let text = String::from_utf8_lossy(piece);
@@ -27,7 +27,7 @@ pub(super) fn read(bytes: &[u8], is_whole: Whole) -> History {
             history.commits.push(Commit::new(subject));
             continue;
         }
-        // The first name of a commit stands on a line of its own.
+        // The first name of a commit is on its own line.
         let name = text.strip_prefix('\n').unwrap_or(&text);
         let (Some(commit), Ok(path)) = (history.commits.last_mut(), TreePath::new(name)) else {
             continue;
@@ -56,7 +56,7 @@ pub(super) fn read(bytes: &[u8], is_whole: Whole) -> History {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Whole {
     Yes,
-    /// As much as is kept, which is not all.
+    /// As much as is kept, but not all.
     Enough,
     /// There was no time for the rest.
     No,

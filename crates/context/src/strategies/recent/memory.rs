@@ -1,4 +1,4 @@
-//! The histories that were read lately.
+//! A cache of recently read histories.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -6,15 +6,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::history::History;
 
-/// How many histories are kept: one for each tree that somebody asks about at the same time. The one that was not asked for
-/// longest goes, and is read again.
+/// How many histories are kept: one for each tree with concurrent questions. The least recently used one is dropped,
+/// and is read again.
 const KEPT: usize = 16;
 
-/// The histories that were read lately. A history belongs to a commit, so it is never out of date: another commit is another
-/// history.
+/// A cache of recently read histories. A history belongs to a commit, so it is never out of date: another commit has
+/// another history.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
-    /// Guards the histories, the one that was asked for last at the end; held to find one or to put one in.
+    /// Guards the histories, the most recently used at the end; held to find or add one.
     kept: Mutex<VecDeque<(Key, Arc<History>)>>,
 }
 
@@ -36,7 +36,7 @@ impl Memory {
         Some(history)
     }
 
-    /// Keeps a history. What was known of the tree before is of no use any more.
+    /// Stores a history. The earlier history of the tree is no longer useful.
     pub(super) fn keep(&self, root: &Path, commit: &str, history: &Arc<History>) {
         let key = Key {
             root: root.to_owned(),

@@ -1,12 +1,12 @@
-//! What people and agents work on: the history of the repository, and the plans that are open.
+//! What people and agents are working on: the history of the repository, and the open plans.
 //!
-//! - `head.rs`: on which commit the tree stands, without asking git.
-//! - `git.rs`: asks git for the history. `log.rs`: reads what it writes. Pure.
-//! - `history.rs`: the history, as it is asked about. `memory.rs`: the histories that were read lately.
+//! - `head.rs`: the commit that is checked out, without asking git.
+//! - `git.rs`: asks git for the history. `log.rs`: parses its output. Pure.
+//! - `history.rs`: the history, in a form for queries. `memory.rs`: a cache of recently read histories.
 //! - `score.rs`: which files fit a question. Pure.
 //! - `strategy.rs`: all of it together.
 //!
-//! A repository is somebody else's: its configuration is not trusted, nothing in it is executed, and nothing is fetched.
+//! The repository is untrusted: its configuration isn't used, nothing in it is executed, and nothing is fetched.
 
 mod git;
 mod head;

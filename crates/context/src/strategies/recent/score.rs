@@ -1,9 +1,9 @@
-//! Which files fit a question, by what was done to them. Pure.
+//! Which files fit a question, based on their changes. Pure.
 //!
-//! There are four kinds of evidence: commits that say the words of the question, files that change together with those in
-//! focus, plans about the same thing or of a file in focus, and paths with the words of the question in them. That a file
-//! was changed lately, or is being changed in any plan, adds to each of these. Alone it says nothing about a question, unless
-//! that is what was asked.
+//! There are four kinds of evidence: commits with the words of the question, files that change together with those in
+//! focus, plans about the same subject or a file in focus, and paths with the words of the question. If a file was
+//! changed recently, or is being changed in any plan, that adds to each of these. On its own, it means nothing for a
+//! question, unless the question asks for it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,24 +12,24 @@ use crate::path::TreePath;
 use crate::ports::OpenPlan;
 use crate::query::Query;
 
-/// After so many newer commits, a commit counts half.
+/// After this many newer commits, a commit counts half.
 const HALF_LIFE_COMMITS: f64 = 200.0;
-/// How much each kind of evidence counts at most.
+/// The maximum weight of each kind of evidence.
 const SAYS: f64 = 1.0;
 const TOGETHER: f64 = 0.9;
 const PATH: f64 = 0.3;
 const LATELY: f64 = 0.2;
-/// What a plan counts that is changing a file: at all, as its words fit, and if the file is in focus.
+/// The weight of a plan that is changing a file: in general, for matching words, and if the file is in focus.
 const IN_PLAN: f64 = 0.3;
 const PLAN_SAYS: f64 = 0.5;
 const PLAN_IN_FOCUS: f64 = 0.4;
 const LEAST: f64 = 0.05;
-/// Words that ask for what was changed lately, in the form in which words are compared.
+/// Words that ask for recent changes, normalized.
 const ASKS_FOR_RECENT: [&str; 5] = ["recently", "recent", "lately", "latest", "last"];
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Asked {
-    /// The words, in the form in which they are compared; each once.
+    /// The words, normalized, without duplicates.
     words: Vec<String>,
     focus: Vec<TreePath>,
     asks_for_recent: bool,
@@ -60,27 +60,27 @@ impl Asked {
 
 #[derive(Clone, Debug, Default)]
 struct Evidence {
-    /// How well commits fit that touched it: the best one, and all together.
+    /// How well the commits that touched it fit: the best one, and all together.
     best: Option<(f64, usize)>,
     saying: u32,
     says: f64,
-    /// How often it changed together with the focus, counted and weighed.
+    /// How often it changed together with the focus, as a count and as a weight.
     together: u32,
     together_weight: f64,
     touched: u32,
     lately: f64,
-    /// The plan that counts the most.
+    /// The plan with the highest weight.
     plan: Option<InPlan>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct InPlan {
-    /// How much it has to do with the question.
+    /// How relevant it is to the question.
     about: f64,
     number: usize,
 }
 
-/// The files that fit, the best first. The order is the same for the same history, plans and question.
+/// The files that fit, best first. The order is deterministic for the same history, plans and question.
 pub(super) fn score(history: &History, plans: &[OpenPlan], asked: &Asked) -> Vec<Scored> {
     let mut files: Vec<TreePath> = history.files.clone();
     let mut all = vec![Evidence::default(); files.len()];
@@ -120,7 +120,7 @@ fn look_at_commits(history: &History, asked: &Asked, all: &mut [Evidence]) -> Of
     let mut of_focus = OfFocus::default();
     for (place, commit) in history.commits.iter().enumerate() {
         let decay = 0.5_f64.powf(place as f64 / HALF_LIFE_COMMITS);
-        // The more files a commit touches, the less it says about each.
+        // The more files a commit touches, the less it means for each.
         let share = 1.0 / (1.0 + (commit.files.len().max(1) as f64).ln());
         let says = if total > 0.0 {
             said(commit, &weights) / total
@@ -143,10 +143,10 @@ fn look_at_commits(history: &History, asked: &Asked, all: &mut [Evidence]) -> Of
                 evidence.together_weight += decay * share;
             }
             if says > 0.0 {
-                // What fits stays of use longer than what is merely new.
+                // A commit that fits stays relevant longer than one that is merely new.
                 let fits = says * share * (1.0 + decay) / 2.0;
                 evidence.saying += 1;
-                // Two that fit are better than one, and never more than certain.
+                // Two commits that fit are better than one, but the sum never exceeds certainty.
                 evidence.says = 1.0 - (1.0 - evidence.says) * (1.0 - fits);
                 if evidence.best.is_none_or(|(best, _)| fits > best) {
                     evidence.best = Some((fits, place));
@@ -157,7 +157,7 @@ fn look_at_commits(history: &History, asked: &Asked, all: &mut [Evidence]) -> Of
     of_focus
 }
 
-/// How much a word of the question counts: the rarer in subjects, the more.
+/// The weight of each word of the question: the rarer in subjects, the higher.
 fn word_weights<'a>(history: &History, asked: &'a Asked) -> BTreeMap<&'a str, f64> {
     let commits = history.commits.len() as f64;
     let weight = |word: &'a String| {
@@ -229,7 +229,7 @@ impl Evidence {
         plans: &[OpenPlan],
     ) -> Option<Scored> {
         let together = if self.together > 0 && of_focus.weight > 0.0 {
-            // Once may be chance.
+            // A single time may be a coincidence.
             let trust = f64::from(self.together) / f64::from(self.together + 1);
             TOGETHER * trust * self.together_weight / of_focus.weight
         } else {

@@ -3,7 +3,7 @@
 use super::super::log::{Whole, read};
 use super::*;
 
-/// A history of commits: subject, and files.
+/// A history of commits: subjects and files.
 fn history(commits: &[(&str, &[&str])]) -> History {
     let text: String = commits
         .iter()
@@ -27,7 +27,7 @@ fn plan(title: &str, changed: &[&str]) -> OpenPlan {
     }
 }
 
-/// What is found, as `path: why`.
+/// The results, as `path: why`.
 fn found(history: &History, plans: &[OpenPlan], query: &str, focus: &[&str]) -> Vec<String> {
     let focus: Vec<TreePath> = focus.iter().map(|text| path(text)).collect();
     let asked = Asked::new(&Query::parse(query), &focus);

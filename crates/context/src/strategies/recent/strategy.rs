@@ -1,4 +1,4 @@
-//! What people and agents work on.
+//! Finds what people and agents are working on.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,9 +18,9 @@ use crate::executor::on_thread;
 use crate::ports::{ForCommands, OpenPlan, OpenPlans};
 use crate::strategy::{Ask, Hit, Strategy, StrategyError, StrategyName};
 
-/// How much of the time is kept for what comes after git, in parts of it.
+/// The fraction of the time that is reserved for the steps after git.
 const KEPT_PART: u32 = 4;
-/// The most files of plans that are looked at. A plan that changes more is a checkout of something else.
+/// The most files of plans that are examined. A plan that changes more is a checkout of something else.
 const PLAN_FILES: usize = 2000;
 
 #[derive(Debug)]
@@ -39,7 +39,7 @@ impl Recent {
         }
     }
 
-    /// The history of a tree, or why there is none.
+    /// The history of a tree, or why there is no history.
     async fn history(
         &self,
         root: &Path,
@@ -60,14 +60,15 @@ impl Recent {
         let asked = commit.as_deref().unwrap_or("HEAD");
         let read = git::history(&self.commands, root, asked, scope, &deadline.sooner(kept)).await?;
         let history = Arc::new(read.history);
-        // What was cut short for want of time may be whole the next time, when the disk is warm.
+        // A history that was cut short for lack of time may be complete the next time, when the disk cache is
+        // warm.
         if let (Some(commit), Whole::Yes | Whole::Enough) = (&commit, read.whole) {
             self.memory.keep(root, commit, &history);
         }
         Ok(history)
     }
 
-    /// The plans that are open. Whoever cannot say which does not cost the rest.
+    /// The open plans. If they can't be determined, the rest still works.
     async fn open_plans(&self, root: &Path, scope: &Scope) -> Result<Vec<OpenPlan>, StrategyError> {
         let open = tokio::select! {
             biased;
@@ -102,7 +103,7 @@ impl Strategy for Recent {
         );
         let plans = plans?;
         let history = match history {
-            // Plans are something to go by, too.
+            // Plans alone are enough evidence.
             Err(StrategyError::NotApplicable(_)) if !plans.is_empty() => Arc::default(),
             history => history?,
         };

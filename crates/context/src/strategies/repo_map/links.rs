@@ -1,4 +1,4 @@
-//! Which links a file has, and how much each weighs.
+//! The links of a file, and their weights.
 
 use std::collections::{BTreeSet, HashMap};
 use std::io;
@@ -10,13 +10,14 @@ use crate::outline::{Language, Outline, SymbolKind};
 use crate::path::TreePath;
 use crate::query::parts_of;
 
-/// The most names of a file that are followed, those that weigh most.
+/// The most names of a file that are followed, those with the highest weight.
 const NAMES_LIMIT: usize = 128;
-/// A name that more files define says nothing about any of them.
+/// A name that more files define means nothing for any of them.
 const DEFINERS_LIMIT: usize = 24;
-/// If only a few of them are near, it says something about those. For more than so many nobody looks.
+/// If only a few of them are near, it is relevant to those. Beyond this many, they aren't examined.
 const LOOK_LIMIT: usize = 256;
-/// How much a name counts that only files elsewhere in the tree define. Often it is that of a library, and by chance theirs.
+/// The weight of a name that only files elsewhere in the tree define. Often it belongs to a library, and is theirs by
+/// coincidence.
 const ELSEWHERE: f64 = 0.3;
 const NAME_LEAST_BYTES: usize = 3;
 
@@ -25,11 +26,11 @@ const NAME_LEAST_BYTES: usize = 3;
 pub(super) struct Link {
     pub(super) to: Node,
     pub(super) name: Rc<str>,
-    /// All links of a file together weigh 1.
+    /// The weights of all links of a file add up to 1.
     pub(super) weight: f64,
 }
 
-/// Who defines which name, as far as somebody has asked. Names are asked for again and again.
+/// A cache of which files define which name. The same names are requested again and again.
 #[derive(Default)]
 pub(super) struct Definers<'names> {
     known: HashMap<Rc<str>, Rc<[Definer<'names>]>>,
@@ -88,7 +89,7 @@ impl<'names> Definers<'names> {
             let sum: u32 = near.iter().map(|(_, share)| share).sum();
             let elsewhere = path.as_str().contains('/') && near.iter().all(|(_, share)| *share == 1);
             let weight = if elsewhere { weight * ELSEWHERE } else { weight };
-            // The fewer define it, the more it says about them.
+            // The fewer files define it, the more it means for them.
             let weight = weight / (near.len() as f64).sqrt().max(1.0);
             if sum > 0 {
                 total += weight;
@@ -106,7 +107,7 @@ impl<'names> Definers<'names> {
     }
 }
 
-/// The names of a file that are worth following, in their order, and how much each weighs.
+/// The names of a file that are worth following, in their order, and their weights.
 fn telling(outline: &Outline) -> Vec<(&str, f64)> {
     let is_own = |kind| kind != SymbolKind::Implementation;
     let own: BTreeSet<&str> = outline
@@ -134,7 +135,7 @@ fn telling(outline: &Outline) -> Vec<(&str, f64)> {
     telling
 }
 
-/// How much a name says. Long and specific ones say most.
+/// The weight of a name. Long and specific ones weigh most.
 fn weight_of(name: &str) -> Option<f64> {
     if name.len() < NAME_LEAST_BYTES {
         return None;
@@ -152,7 +153,7 @@ fn weight_of(name: &str) -> Option<f64> {
     Some(weight)
 }
 
-/// The files that are meant by a name in a file: those in the same language, the nearer the more.
+/// The files that a name in a file may refer to: those in the same language, with a higher weight the nearer they are.
 fn near(from_directory: &str, family: Language, definers: &[Definer<'_>], from: Node) -> Vec<(Node, u32)> {
     let others = definers
         .iter()
@@ -173,7 +174,7 @@ fn near(from_directory: &str, family: Language, definers: &[Definer<'_>], from: 
     found
 }
 
-/// The directory that a file is in; nothing for the root.
+/// The directory of a file; empty for the root.
 fn directory(path: &TreePath) -> &str {
     path.as_str().rsplit_once('/').map_or("", |(above, _)| above)
 }

@@ -6,24 +6,24 @@ use std::rc::Rc;
 use super::super::names::Node;
 use super::links::Link;
 
-/// How much of the weight that comes to a file stays there; the rest goes on. The usual value.
+/// The fraction of the arriving weight that stays at a file; the rest is passed on. The usual value.
 const STAYS: f64 = 0.15;
-/// The most files that weight is pushed on from. Each of them is read; what is left after that is far from the start.
+/// The most files that weight is pushed from. Each of them is read; the rest is far from the start.
 pub(super) const PUSHES_LIMIT: usize = 32;
-/// Less weight is not worth a look.
+/// Weight below this isn't worth pushing.
 const LEAST_WEIGHT: f64 = 1e-4;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Through {
     pub(super) weight: f64,
-    /// The file that most of it came from, and how much that was.
+    /// The file that most of it came from, and how much.
     pub(super) most: Option<(Node, f64)>,
     pub(super) sources: usize,
 }
 
-/// Pushes weight from file to file, the heaviest first, until what is left is light or the limit is reached. `links` says
-/// where it goes from a file; `before` is the order of files that weigh the same, so that the answer is the same each time.
-/// What has come to each file by each of its names.
+/// Pushes weight from file to file, the heaviest first, until the rest is light or the limit is reached. `links`
+/// returns the links of a file; `before` orders files of equal weight, so that the answer is deterministic. Returns the
+/// weight that arrived at each file by each of its names.
 pub(super) fn push<E>(
     seeds: &[(Node, f64)],
     before: impl Fn(Node, Node) -> std::cmp::Ordering,

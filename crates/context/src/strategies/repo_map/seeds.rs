@@ -9,17 +9,17 @@ use super::super::symbols::{candidates, wanted_of};
 use crate::path::TreePath;
 use crate::query::{Query, TermKind};
 
-/// The most files that a walk starts from, if nobody has named them.
+/// The most files that a walk starts from, unless the question names them.
 const SEEDS_LIMIT: usize = 12;
-/// How much it counts that a file has the name of what is asked for. To define it counts 10.
+/// The score of a file that is named like what the question asks for. Defining it scores 10.
 const NAMED_LIKE: f64 = 5.0;
-/// How much it counts that a question names the file.
+/// The score of a file that the question names.
 const NAMED: f64 = 20.0;
-/// Names of files that go by the name of their directory.
+/// Names of files that are known by the name of their directory.
 const BY_DIRECTORY: [&str; 6] = ["mod", "index", "__init__", "main", "lib", "init"];
 
-/// Where the walk starts: from the files that the question is about, or from those that define, or are named like, what it
-/// says. The weights together are 1.
+/// Where the walk starts: at the files that the question is about, or at those that define its names or are named like
+/// them. The weights add up to 1.
 pub(super) fn seeds<I: NameIndex>(
     names: &Names<'_, I>,
     query: &Query,
@@ -76,7 +76,7 @@ fn named_like<I: NameIndex>(names: &Names<'_, I>, query: &Query) -> Vec<(Node, f
     found
 }
 
-/// What a file goes by: its name without the ending, or that of its directory.
+/// The name that a file is known by: its own without the extension, or that of its directory.
 fn stem_of_path(path: &TreePath) -> &str {
     let stem = path.name().split('.').next().unwrap_or_default();
     let directory = path.as_str().rsplit('/').nth(1);
@@ -86,7 +86,7 @@ fn stem_of_path(path: &TreePath) -> &str {
     }
 }
 
-/// Whether two names have the same letters, however their words are put together.
+/// Whether two names have the same letters, however their words are joined.
 fn same_letters(one: &str, other: &str) -> bool {
     let letters = |text: &'_ str| {
         let letters = text.bytes().filter(|byte| !matches!(byte, b'_' | b'-'));

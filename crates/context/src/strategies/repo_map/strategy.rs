@@ -1,4 +1,4 @@
-//! The steps of the strategy, in their order.
+//! The steps of the strategy, in order.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -17,12 +17,12 @@ use crate::outline::{Outline, SymbolKind};
 use crate::path::TreePath;
 use crate::strategy::{Ask, Hit, StrategyError};
 
-/// The most names that are looked up in the files that define them, and the most of these files.
+/// The most names that are looked up in the files that define them, and the most such files.
 const NAMES_LIMIT: usize = 256;
 const FILES_LIMIT: usize = 64;
 /// The most definitions of one name in one file.
 const SAME_NAME_LIMIT: usize = 3;
-/// How much weight the outline of a file in focus has altogether, of that of the file.
+/// The total weight of the outline of a file in focus, relative to the weight of the file.
 const OWN_SHARE: f64 = 0.3;
 /// The percentage of the time after which the search stops with what it has.
 const PUSH_PERCENT: u32 = 70;

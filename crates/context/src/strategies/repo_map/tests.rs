@@ -91,7 +91,7 @@ fn names_that_say_little_count_little() {
         ),
         ("c.rs", "fn twice_there() {}\n"),
         ("d.rs", "fn twice_there() {}\n"),
-        // Another language means something else.
+        // In another language, the same name means something else.
         ("e.py", "def specific_helper():\n    pass\n"),
     ];
     files.extend(many.iter().map(|(name, text)| (name.as_str(), text.as_str())));

@@ -1,4 +1,4 @@
-//! The files that are worth looking into.
+//! The files worth examining.
 
 use std::collections::HashMap;
 use std::io;
@@ -9,24 +9,24 @@ use super::wanted::{Wanted, WantedName, WantedWord};
 use crate::index::Key;
 use crate::path::TreePath;
 
-/// The most files whose outlines are read for one question.
+/// The most outlines that are read for one question.
 const FILES_LIMIT: usize = 256;
-/// The most files that are compared by their paths, too.
+/// The most files that are also compared by path.
 const COMPARED_LIMIT: usize = 4 * FILES_LIMIT;
-/// A word that is in the names of more files says nothing, and its list is not read.
+/// A word in the names of more files than this means nothing, and its list isn't read.
 const COMMON_LIMIT: usize = 20_000;
-/// What a file is worth that defines a name, one with all its words, one that may begin with it, and one with a word.
+/// The score of a file that defines a name, one with all its words, one that may begin with it, and one with a word.
 const DEFINES: f64 = 10.0;
 const HAS_WORDS: f64 = 4.0;
 const MAY_BEGIN: f64 = 2.0;
 const HAS_WORD: f64 = 3.0;
-/// A file of this size promises half as much.
+/// A file of this size is half as promising.
 const LARGE_BYTES: f64 = 128.0 * 1024.0;
-/// How much more a file counts that the question is about, and one beside it.
+/// The factor for a file that the question is about, and for one next to it.
 const IN_FOCUS: f64 = 1.3;
 const NEAR_FOCUS: f64 = 1.1;
 
-/// How rare the names and words that are wanted are: from 1, in one file, to nearly 0, in all of them.
+/// The rarity of the wanted names and words: from 1, in one file, to nearly 0, in all of them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(in crate::strategies) struct Rarity {
     pub(super) names: Vec<f64>,
@@ -37,7 +37,7 @@ pub(in crate::strategies) struct Rarity {
 pub(in crate::strategies) struct Candidate {
     pub(in crate::strategies) node: Node,
     pub(in crate::strategies) promise: f64,
-    /// How much what is found in it counts, from its path alone.
+    /// The weight of hits in it, from its path alone.
     pub(in crate::strategies) factor: f64,
 }
 
@@ -95,7 +95,7 @@ pub(in crate::strategies) fn candidates<I: NameIndex>(
     Ok((found, rarity))
 }
 
-/// How much of a promise a file keeps. A large one has all words somewhere, and seldom in one name.
+/// The factor for a file's size. A large one has all words somewhere, but seldom in one name.
 fn of_size(bytes: u64) -> f64 {
     1.0 / (1.0 + bytes as f64 / LARGE_BYTES)
 }
@@ -120,7 +120,7 @@ fn promise_of_name<I: NameIndex>(
         *promises.entry(*node).or_default() += HAS_WORDS * (0.5 + 0.5 * rare);
     }
     if with_words.is_empty() && name.parts.len() > 1 {
-        // Somebody has written only the beginning of it.
+        // The question has only the beginning of the name.
         let first = &name.parts[..name.parts.len() - 1];
         for node in with_all(names, first)? {
             *promises.entry(node).or_default() += MAY_BEGIN;
@@ -134,7 +134,7 @@ fn with_all<I: NameIndex>(names: &Names<'_, I>, words: &[String]) -> io::Result<
     for word in words {
         counted.push((names.count(Key::part(word))?, word));
     }
-    // The rarest first, so that what is left is small from the beginning.
+    // The rarest first, so that the intersection is small from the beginning.
     counted.sort_unstable();
     counted.dedup();
     let mut left: Option<Vec<Node>> = None;

@@ -1,4 +1,4 @@
-//! How well a definition fits what is wanted. Pure.
+//! How well a definition fits the question. Pure.
 
 use super::candidates::Rarity;
 use super::wanted::{Wanted, WantedName};
@@ -6,25 +6,25 @@ use crate::outline::{Definition, Language, Outline, SymbolKind};
 use crate::path::TreePath;
 use crate::query::parts_of;
 
-/// The name as it was written.
+/// The name exactly as written.
 const EXACT: f64 = 10.0;
-/// The same letters, in capitals or not.
+/// The same letters, ignoring case.
 const SAME_LETTERS: f64 = 9.0;
-/// The same words in the same order, written in another way.
+/// The same words in the same order, in a different spelling.
 const SAME_WORDS: f64 = 8.0;
-/// All words of the name are in this one, which has others as well.
+/// All words of the wanted name are in this one, along with others.
 const ALL_WORDS: f64 = 4.0;
 const BEGINS: f64 = 3.0;
 /// A word of the question is in the name.
 const WORD: f64 = 3.0;
-/// How much of that counts in a name that is made of many other words.
+/// The share of that which counts in a name with many other words.
 const WORD_AMONG_MANY: f64 = 0.4;
-/// How much of a score does not depend on how rare a name is.
+/// The share of a score that doesn't depend on the rarity of a name.
 const COMMON: f64 = 0.4;
-/// The shortest beginning that says something.
+/// The shortest prefix that is meaningful.
 const BEGINS_LEAST_LETTERS: usize = 3;
 
-/// How well a definition fits; nothing if it does not.
+/// How well a definition fits; `None` if it doesn't.
 pub(super) fn fit(
     wanted: &Wanted,
     rarity: &Rarity,
@@ -48,7 +48,7 @@ pub(super) fn fit(
     (total > 0.0).then(|| total * of_kind(outline, definition) * of_visibility(outline, definition))
 }
 
-/// Whether it is worth a closer look. Cheap.
+/// Whether it is worth a closer check. Cheap.
 pub(super) fn may_fit(wanted: &Wanted, name: &str) -> bool {
     let names = wanted.names.iter().filter_map(|wanted| wanted.parts.first());
     // All forms of a word begin with its stem.
@@ -56,11 +56,11 @@ pub(super) fn may_fit(wanted: &Wanted, name: &str) -> bool {
     names.chain(words).any(|part| contains(name, part))
 }
 
-/// Whether a text is in another one, in capitals or not.
+/// Whether a text contains another one, ignoring case.
 fn contains(text: &str, part: &str) -> bool {
     let (text, part) = (text.as_bytes(), part.as_bytes());
     let first = match part {
-        // What are capitals elsewhere is not decided here.
+        // Case outside ASCII isn't handled here.
         [first, ..] if part.is_ascii() => *first,
         _ => return true,
     };
@@ -90,7 +90,7 @@ fn fit_of_name(wanted: &WantedName, name: &str, parts: &[String]) -> Option<f64>
     begins.then(|| BEGINS * (0.5 + 0.5 * wanted.name.len() as f64 / name.len() as f64))
 }
 
-/// How much of it is left when somebody has said what it is inside of.
+/// The factor for the enclosing definition, if the question names one.
 fn fit_of_inside(wanted: &WantedName, path: &TreePath, outline: &Outline, definition: &Definition) -> f64 {
     let Some(inside) = &wanted.inside else {
         return 1.0;
@@ -107,14 +107,14 @@ fn fit_of_inside(wanted: &WantedName, path: &TreePath, outline: &Outline, defini
     if parent.is_none() && (is_it(stem) || is_it(directory)) {
         return 1.15;
     }
-    // In some languages methods stand beside their type, which is mentioned then.
+    // In some languages, methods are next to their type, which is then mentioned.
     let beside = parent.is_none()
         && matches!(outline.language, Language::Go | Language::Cpp | Language::C)
         && outline.references.iter().any(|reference| is_it(&reference.name));
     if beside { 1.2 } else { 0.5 }
 }
 
-/// How well words fit: how many of them are in the name, how rare they are, and how much else is in it.
+/// How well words fit: how many of them are in the name, how rare they are, and how much else the name contains.
 fn fit_of_words(wanted: &Wanted, rarity: &Rarity, parts: &[String]) -> f64 {
     if parts.is_empty() {
         return 0.0;
@@ -158,7 +158,7 @@ fn of_kind(outline: &Outline, definition: &Definition) -> f64 {
     }
 }
 
-/// What others cannot see counts a little less, where the name alone tells.
+/// Private definitions count slightly less, if the name alone shows that they are private.
 fn of_visibility(outline: &Outline, definition: &Definition) -> f64 {
     let is_private = match (outline.language, definition.name.chars().next()) {
         (_, Some('_' | '#')) => true,

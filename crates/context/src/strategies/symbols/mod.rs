@@ -1,7 +1,7 @@
-//! The strategy `symbols`: definitions whose names are like what a question says.
+//! The strategy `symbols`: definitions with names like those in a question.
 //!
-//! - `wanted.rs`: which names a question is after. `fit.rs`: how well a definition fits them, pure.
-//! - `candidates.rs`: the files worth looking into, by the index. `walk.rs`: the same without an index.
+//! - `wanted.rs`: the names that a question asks for. `fit.rs`: how well a definition fits them, pure.
+//! - `candidates.rs`: the files worth examining, from the index. `walk.rs`: the same without an index.
 //! - `strategy.rs`: the steps in their order.
 
 mod candidates;

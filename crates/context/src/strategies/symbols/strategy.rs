@@ -1,4 +1,4 @@
-//! The steps of the strategy, in their order.
+//! The steps of the strategy, in order.
 
 use kernel::{Deadline, Scope};
 
@@ -13,9 +13,9 @@ use crate::lines::Lines;
 use crate::outline::{Definition, Outline, SymbolKind};
 use crate::strategy::{Ask, Hit, StrategyError};
 
-/// What fits so much worse than the best is of no use beside it.
+/// Results that score below this fraction of the best are useless.
 const LEAST_SHARE: f64 = 0.2;
-/// The most definitions that are looked at for one question, those of the most promising files.
+/// The most definitions that are examined for one question, those of the most promising files.
 const LOOK_LIMIT: usize = 50_000;
 /// The percentage of the time after which the search stops with what it has.
 const LOOK_PERCENT: u32 = 95;
@@ -72,7 +72,7 @@ struct Look {
 }
 
 impl Look {
-    /// Adds what fits in a file. How many definitions it has.
+    /// Adds the hits in a file. Returns how many definitions it has.
     fn hits<I: NameIndex>(
         &self,
         names: &Names<'_, I>,
@@ -103,7 +103,7 @@ impl Look {
     }
 }
 
-/// Whether it is part of the tests that stand in the same file.
+/// Whether it is part of the tests in the same file.
 fn is_in_tests(outline: &Outline, definition: &Definition) -> bool {
     let mut parent = definition.parent;
     while let Some(above) = parent.and_then(|place| outline.definitions.get(place as usize)) {

@@ -8,7 +8,7 @@ use crate::answer::Depth;
 use crate::lines::Lines;
 use crate::strategy::{Hit, StrategyError};
 
-/// What is found with an index, whatever the numbers of its files are.
+/// The hits with an index, whatever the numbers of its files are.
 fn indexed(tree: &Tree, query: &str, focus: &[&str]) -> Vec<Hit> {
     let scope = CancellationToken::new().scope();
     let ask = tree.ask(query, focus);

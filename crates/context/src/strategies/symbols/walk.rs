@@ -1,5 +1,4 @@
-//! The files that are worth looking into, where there is no index: a pass over all texts, and an outline of those that say
-//! something.
+//! The files worth examining if there is no index: one pass over all texts, and an outline of those that match.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -17,11 +16,11 @@ use crate::view::{View, text_of};
 const FOUND_LIMIT: usize = 4096;
 /// The percentage of the time after which the search stops with what it has.
 const WALK_PERCENT: u32 = 80;
-/// What stands before the name of a definition in most languages.
+/// Keywords before the name of a definition in most languages.
 const KEYWORDS: &str = "fn|def|class|struct|enum|union|trait|interface|type|func|function|mod|namespace|macro_rules!|\
     const|static|record|impl";
 
-/// Files with what was asked for, and how many there are altogether.
+/// The matching files, and how many files there are in total.
 #[derive(Debug, Default)]
 pub(super) struct Walked {
     pub(super) files: Vec<(TreePath, Arc<Outline>)>,
@@ -30,9 +29,9 @@ pub(super) struct Walked {
 
 pub(super) fn walk(view: &dyn View, wanted: &Wanted, time: Time<'_>) -> Result<Walked, StrategyError> {
     let pattern = pattern(wanted)?;
-    // Guards what was found so far; threads of the walk add to it, a file at a time.
+    // Guards the results so far; the threads of the walk add to them one file at a time.
     let walked = Mutex::new(Walked::default());
-    // Guards buffers that nobody uses; there are as many as threads in the walk.
+    // Guards unused buffers; there are as many as threads in the walk.
     let idle: Mutex<Vec<Vec<u8>>> = Mutex::default();
     let done = view.walk(time.scope, &|path| {
         if time.is_over(WALK_PERCENT) {
@@ -62,8 +61,8 @@ pub(super) fn walk(view: &dyn View, wanted: &Wanted, time: Time<'_>) -> Result<W
     Ok(walked.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// What a text must hold to be worth an outline: a name in any of the ways in which it may be written, or, if there are only
-/// words, one of them in the name of a definition.
+/// What a text must contain to be worth an outline: a name in any of its spellings, or, if there are only words, one of
+/// them in the name of a definition.
 fn pattern(wanted: &Wanted) -> Result<Regex, StrategyError> {
     let joined = |texts: Vec<String>| texts.join("|");
     let pattern = if wanted.names.is_empty() {

@@ -1,17 +1,17 @@
-//! Which names a question is after.
+//! The names that a question asks for.
 
 use crate::query::{Query, Term, TermKind, is_stop_word, parts_of, stem_of};
 
-/// The most names of each sort that are looked for. A question with more is a document, and its first ones tell most.
+/// The most names of each kind to search for. A question with more is a document, and its first names matter most.
 const LIMIT: usize = 24;
-/// The shortest name or word that is looked for.
+/// The shortest name or word to search for.
 const LEAST_LETTERS: usize = 2;
-/// What other forms of a word end with, after its stem.
+/// The endings of other forms of a word, after its stem.
 const ENDINGS: [&str; 13] = [
     "", "e", "s", "es", "y", "ed", "er", "or", "ing", "ion", "ation", "ies", "ity",
 ];
 
-/// What a question is after.
+/// The names and words that a question asks for.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(in crate::strategies) struct Wanted {
     pub(super) names: Vec<WantedName>,
@@ -21,14 +21,14 @@ pub(in crate::strategies) struct Wanted {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(in crate::strategies) struct WantedName {
     pub(super) name: String,
-    /// What it is inside of: `Config` in `Config::parse`.
+    /// The enclosing definition: `Config` in `Config::parse`.
     pub(super) inside: Option<String>,
     pub(super) parts: Vec<String>,
 }
 
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(in crate::strategies) struct WantedWord {
-    /// All its forms: as it was asked, and then others.
+    /// All its forms: first the one in the question, then others.
     pub(super) forms: Vec<String>,
     pub(super) stem: String,
 }
@@ -39,7 +39,7 @@ impl Wanted {
     }
 }
 
-/// What a question is after.
+/// The names and words that a question asks for.
 pub(in crate::strategies) fn wanted_of(query: &Query) -> Wanted {
     let mut wanted = Wanted::default();
     for term in &query.terms {
@@ -84,7 +84,7 @@ fn word_of(term: &Term) -> Option<WantedWord> {
         }
     }
     if stem.is_none() {
-        // A word that is a stem itself has other forms, too.
+        // A word that is itself a stem has other forms, too.
         let others = ENDINGS
             .iter()
             .skip(1)
@@ -93,7 +93,7 @@ fn word_of(term: &Term) -> Option<WantedWord> {
         forms.extend(others);
     }
     let stem = stem.unwrap_or_else(|| forms[0].clone());
-    // That of the word itself may end in another letter.
+    // The stem of the word itself may end in another letter.
     let stem = forms
         .iter()
         .fold(stem.as_str(), |stem, form| beginning(stem, form));

@@ -12,11 +12,12 @@ use crate::context::acts;
 use crate::http::body;
 use crate::http::problem::Problem;
 
-/// Finds the pieces of a code base that belong to a question.
+/// Finds the code relevant to a question.
 ///
-/// Several strategies look at once. What becomes of each is in the answer: one that fails, takes too long or is not asked
-/// because it has failed too often costs neither the answer nor the others. The first question about a workspace makes its
-/// index begin, and does not wait for it. A caller that goes away cancels its question.
+/// Several strategies search at once, and the answer includes the result of each. A strategy that fails,
+/// takes too long, or is skipped because it failed too often affects neither the answer nor the other
+/// strategies. The first question about a workspace starts building its index, and doesn't wait for it. If
+/// the caller disconnects, the question is cancelled.
 #[utoipa::path(
     post, path = "/v1/context", operation_id = "ask_context", tag = "context", request_body = ContextQuestion,
     responses(

@@ -15,7 +15,7 @@ use crate::context::wire;
 use crate::http::body;
 use crate::http::problem::Problem;
 
-/// The strategies that there are, as they are set.
+/// Lists the available strategies and their settings.
 #[utoipa::path(
     get, path = "/v1/context/strategies", operation_id = "list_context_strategies", tag = "context",
     responses(
@@ -30,7 +30,7 @@ pub(crate) async fn strategies(State(app): State<Arc<App>>) -> Json<ContextStrat
     })
 }
 
-/// The indexes that somebody has asked for since the daemon started.
+/// Lists the indexes that have been used since the daemon started.
 #[utoipa::path(
     get, path = "/v1/context/indexes", operation_id = "list_context_indexes", tag = "context",
     responses((status = 200, description = "The indexes, by root.", body = ContextIndexList)),
@@ -41,7 +41,8 @@ pub(crate) async fn list(State(app): State<Arc<App>>) -> Json<ContextIndexList> 
     })
 }
 
-/// Throws the index of a workspace away and makes it anew, in the background. Questions are answered meanwhile.
+/// Rebuilds the index of a workspace from scratch, in the background. Questions are still answered in the
+/// meantime.
 #[utoipa::path(
     post, path = "/v1/context/indexes/rebuild", operation_id = "rebuild_context_index", tag = "context",
     request_body = ChangeContextIndex,
@@ -59,7 +60,7 @@ pub(crate) async fn rebuild(
     Ok(Json(wire::index_to_wire(&index)))
 }
 
-/// Removes the index of a workspace. The next question about it makes it anew.
+/// Removes the index of a workspace. The next question about the workspace builds it again.
 #[utoipa::path(
     post, path = "/v1/context/indexes/remove", operation_id = "remove_context_index", tag = "context",
     request_body = ChangeContextIndex,

@@ -1,4 +1,4 @@
-//! Context over HTTP: questions about code, and the indexes that make them quick.
+//! Context over HTTP: questions about code, and the indexes that speed them up.
 
 mod ask;
 mod indexes;

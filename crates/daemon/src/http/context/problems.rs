@@ -1,4 +1,4 @@
-//! Errors of questions about code as problems, and the codes that each can fail with.
+//! Converts errors of questions about code to problems, and declares the codes that each operation can fail with.
 
 use context::ContextError;
 use protocol::ErrorCode;
@@ -51,7 +51,7 @@ fn context_problem(error: ContextError) -> Problem {
     }
 }
 
-/// The member that is too large, by what it is called.
+/// The request field that is too large.
 fn field_of(what: &str) -> Option<&'static str> {
     let fields = [
         ("the query", "query"),

@@ -1,4 +1,4 @@
-//! Jobs are submitted, cancelled, done once more, and forgotten; and the daemon is told how many to run.
+//! Changes to jobs: submit, cancel, retry and forget. Also sets how many jobs run at once.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,13 +24,14 @@ use crate::http::problem::Problem;
 use crate::jobs::wire::{counts_to_wire, invalid};
 use crate::jobs::{MOST_WORKERS, acts};
 
-/// For how long jobs that have ended are kept, unless the caller says so.
+/// How long finished jobs are kept by default.
 const USUAL_AGE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
-/// Submits a job. When the answer comes, it is on disk.
+/// Submits a job.
 ///
-/// Nobody has to wait for it: it runs whether the caller stays or not. A second submission with the same idempotency
-/// key is the same job. With `open`, a plan is opened for it: after a crash both are there, or neither.
+/// When the request returns, the job is stored on disk. It runs whether or not the caller stays connected.
+/// Submitting again with the same idempotency key returns the same job. With `open`, a plan is opened for the
+/// job; even after a crash, either both exist or neither does.
 #[utoipa::path(
     post, path = "/v1/jobs", operation_id = "submit_job", tag = "jobs", request_body = SubmitJob,
     params(("Idempotency-Key" = Option<String>, Header, description = "The same as `idempotency_key`.")),
@@ -57,10 +58,10 @@ pub(crate) async fn submit(
     Ok((status, Json(submitted)))
 }
 
-/// Asks for a job to be cancelled.
+/// Cancels a job.
 ///
-/// A job that waits is cancelled when the answer comes. One that runs is told to stop, then made to; it is `cancelled`
-/// once nothing of it runs any more. To ask twice is to ask once.
+/// A queued job is cancelled when the request returns. A running job is asked to stop, then forced to; it is
+/// `cancelled` once none of its processes are running. Cancelling it again has no effect.
 #[utoipa::path(
     post, path = "/v1/jobs/{id}/cancel", operation_id = "cancel_job", tag = "jobs", request_body = Option<CancelJob>,
     responses((status = 200, description = "The job; the wish is on disk.", body = protocol::Job), problems::Cancel),
@@ -74,10 +75,10 @@ pub(crate) async fn cancel(
     acts::cancel(&app, &caller, id, request).await.map(Json)
 }
 
-/// Submits a job that has ended once more, as a new one that names it in `retry_of`.
+/// Submits a job that has ended again, as a new job with `retry_of`.
 ///
-/// The environment of a command is not kept after its end, so the new one has the environment of this request, or else
-/// that of the daemon.
+/// The environment of a command isn't kept after it ends, so the new job uses the environment in this
+/// request, or the daemon's if there is none.
 #[utoipa::path(
     post, path = "/v1/jobs/{id}/retry", operation_id = "retry_job", tag = "jobs", request_body = Option<RetryJob>,
     responses((status = 201, description = "The new job.", body = JobSubmitted), problems::Retry),
@@ -101,7 +102,9 @@ pub(crate) async fn retry(
     Ok((StatusCode::CREATED, Json(submitted)))
 }
 
-/// Forgets jobs that have ended, with their output. One that others wait for is kept.
+/// Removes jobs that have ended, including their output.
+///
+/// Jobs that other jobs depend on are kept.
 #[utoipa::path(
     post, path = "/v1/jobs/gc", operation_id = "collect_jobs", tag = "jobs", request_body = Option<CollectJobs>,
     responses((status = 200, description = "What was forgotten.", body = JobsCollected), ReadLog),
@@ -120,8 +123,9 @@ pub(crate) async fn collect(
     Ok(Json(collected))
 }
 
-/// Changes how many jobs run here at once, also for later lives of the daemon. What runs goes on; with 0 nothing new is
-/// begun.
+/// Sets how many jobs run on this machine at once.
+///
+/// The setting persists across restarts of the daemon. Running jobs continue. With 0, no new jobs start.
 #[utoipa::path(
     put, path = "/v1/jobs/workers", operation_id = "set_job_workers", tag = "jobs", request_body = SetJobWorkers,
     responses((status = 200, description = "How many there are now.", body = JobCounts), WriteLog),
@@ -140,7 +144,7 @@ pub(crate) async fn set_workers(
     };
     app.job_workers.choose(&app.jobs, max_workers).await?;
     tracing::info!(max_workers, "the number of workers was changed");
-    // The service takes the wish in when it comes to it; whoever asked is told what they asked for.
+    // The service applies the new limit a moment later; the response already reports it.
     let counts = JobCounts {
         max_workers: wanted,
         ..counts_to_wire(&app.jobs.counts())

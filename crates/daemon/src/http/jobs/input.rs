@@ -25,11 +25,11 @@ use crate::http::sse::take_place;
 use crate::jobs::{ClientInput, Input, Taken, acts};
 use crate::server::{Switch, Switched};
 
-/// Feeds a command that was submitted with `attach_stdin`.
+/// Sends the standard input of a command that was submitted with `attach_stdin`.
 ///
-/// The connection is upgraded to `tidelock-input`, on which the client sends frames with what the command shall read and
-/// hears how much of it was read. A connection that ends before its end frame is the end of the input as well, and the job
-/// says that it was cut off.
+/// The connection is upgraded to `tidelock-input`. The client then sends frames with the input, and receives
+/// how much of it the command has read. If the connection closes before the end frame, that also ends the
+/// input, and the job reports that it was cut off.
 #[utoipa::path(
     get, path = "/v1/jobs/{id}/input", operation_id = "feed_job", tag = "jobs",
     responses((status = 101, description = "The connection goes on as `tidelock-input`."), problems::Feed),
@@ -69,7 +69,7 @@ pub(crate) async fn connect(
     Ok(response)
 }
 
-/// Carries frames both ways until the command reads no more, or one side has gone.
+/// Carries frames both ways until the command stops reading, or one side disconnects.
 async fn serve(app: &App, id: JobId, input: ClientInput, switched: Switched) {
     let Switched {
         mut reader,
@@ -77,7 +77,7 @@ async fn serve(app: &App, id: JobId, input: ClientInput, switched: Switched) {
         stop: _,
         cut,
     } = switched;
-    // The daemon speaks when it is spoken to.
+    // The daemon waits for the client's first frame.
     match header(&mut reader).await {
         Some((INPUT_HELLO, 0)) => {}
         _ => return,
@@ -86,13 +86,13 @@ async fn serve(app: &App, id: JobId, input: ClientInput, switched: Switched) {
     let mut told = std::pin::pin!(tell(taken.clone(), writer));
     let heard = async {
         match hear(pieces, reader).await {
-            // The client has said all; now it only listens.
+            // The client has sent everything; now it only listens.
             Heard::All => std::future::pending().await,
-            // What is dropped now tells the command.
+            // Dropping the sender tells the command.
             Heard::Cut => {}
         }
     };
-    // A job that is cancelled before it begins never takes its end of the input.
+    // A job that is cancelled before it starts never takes its end of the input.
     let (never, scope) = (Deadline::never(), app.life.scope());
     let over = app.jobs.wait(id, &never, &scope);
     tokio::select! {
@@ -109,18 +109,18 @@ async fn serve(app: &App, id: JobId, input: ClientInput, switched: Switched) {
     }
 }
 
-/// How a client ended.
+/// How the client's input ended.
 enum Heard {
     All,
     Cut,
 }
 
-/// Hands on what the client sends.
+/// Forwards what the client sends.
 async fn hear(pieces: &mpsc::Sender<Input>, mut reader: impl AsyncRead + Unpin) -> Heard {
     let mut next = Input::Hello;
     loop {
         let is_last = matches!(next, Input::End);
-        // A command that reads no more says so on the other way.
+        // If the command stopped reading, the other direction reports it.
         if pieces.send(next).await.is_err() || is_last {
             return Heard::All;
         }
@@ -138,14 +138,14 @@ async fn hear(pieces: &mpsc::Sender<Input>, mut reader: impl AsyncRead + Unpin) 
     }
 }
 
-/// The kind of the next frame, and how long it is; `None` at the end.
+/// The kind and length of the next frame; `None` at the end.
 async fn header(reader: &mut (impl AsyncRead + Unpin)) -> Option<(u8, usize)> {
     let kind = reader.read_u8().await.ok()?;
     let length = reader.read_u32().await.ok()?;
     Some((kind, usize::try_from(length).ok()?))
 }
 
-/// Tells the client how much was read, until no more will be.
+/// Tells the client how much was read, until the command stops reading.
 async fn tell(mut taken: watch::Receiver<Taken>, mut writer: impl AsyncWrite + Unpin) {
     while taken.changed().await.is_ok() {
         let Taken { bytes, is_over } = *taken.borrow_and_update();

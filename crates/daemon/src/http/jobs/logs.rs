@@ -1,4 +1,4 @@
-//! What a job says: while it says it, or later.
+//! The output of a job: live, or later.
 
 use std::sync::Arc;
 
@@ -23,12 +23,11 @@ use crate::http::query::Query;
 use crate::http::sse::{OpenStream, stream_of, take_place};
 use crate::jobs::acts;
 
-/// The media type of one JSON object a line.
+/// The media type of newline-delimited JSON.
 const LINES: &str = "application/x-ndjson";
-/// The media type of bytes that may be anything.
+/// The media type of arbitrary bytes.
 const BYTES: &str = "application/octet-stream";
 
-/// What may be asked of the logs.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct LogParameters {
@@ -37,16 +36,17 @@ pub(crate) struct LogParameters {
     channel: Option<JobChannel>,
 }
 
-/// What a job has said: one JSON object a line, or a stream that goes on until the job has ended.
+/// Returns the output of a job: one JSON object per line, or a stream that continues until the job has ended.
 ///
-/// Without `follow` each line is a `JobOutput`, or `{"resync": {"after": N}}` where output was dropped after its time.
+/// Without `follow`, each line is a `JobOutput`, or `{"resync": {"after": N}}` where output has expired.
 ///
-/// With `follow` it is a stream of server-sent events: `output` with a `JobOutput`, `progress` with a `JobProgress`,
-/// `waiting` with a `JobWaiting` when the job cannot run yet, `resync` where output was dropped, and at last `end` with the
-/// whole `Job`. After a `resync`, whatever the reader has beyond its place is not valid any more: a database server that
-/// crashed had shown it and lost it. The id of an event is its place and when it was written. A reader that comes back with
-/// `Last-Event-ID` misses nothing and sees nothing twice. A stream that ends without `end` ended because the daemon did. With
-/// `channel` there is no progress.
+/// With `follow`, the response is a stream of server-sent events: `output` with a `JobOutput`, `progress`
+/// with a `JobProgress`, `waiting` with a `JobWaiting` if the job can't run yet, `resync` where output was
+/// dropped, and finally `end` with the complete `Job`. After a `resync`, discard everything after its
+/// position: a database server that crashed had returned it and then lost it. The id of an event is its
+/// position and when it was written. Reconnect with `Last-Event-ID` to continue without missing or repeating
+/// events. A stream that ends without `end` ended because the daemon stopped. With `channel`, there are no
+/// `progress` events.
 #[utoipa::path(
     get, path = "/v1/jobs/{id}/logs", operation_id = "read_job_logs", tag = "jobs",
     params(
@@ -80,7 +80,7 @@ pub(crate) async fn logs(
         let after = last_event_id(&headers)?.unwrap_or(after);
         let mut tail = app.jobs.follow(id, after, &app.life.scope());
         match tail.begin().await {
-            // A stream that ends at once tells the reader to come back to the next daemon.
+            // A stream that ends at once makes the reader reconnect to the next daemon.
             Ok(()) | Err(FollowEnd::Cancelled(_)) => {}
             Err(FollowEnd::NotFound) => return Err(not_found(id)),
             Err(FollowEnd::Log(error)) => return Err(Problem::from(error)),
@@ -96,14 +96,13 @@ pub(crate) async fn logs(
     Ok(([(CONTENT_TYPE, LINES)], body_of(output)).into_response())
 }
 
-/// What may be asked of the output.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct OutputParameters {
     channel: Option<JobChannel>,
 }
 
-/// What the command itself has written so far, byte for byte, as far as it was kept.
+/// Returns the raw output of the command so far, byte for byte, as far as it was kept.
 #[utoipa::path(
     get, path = "/v1/jobs/{id}/output", operation_id = "read_job_output", tag = "jobs",
     params(

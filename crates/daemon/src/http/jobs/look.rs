@@ -1,4 +1,4 @@
-//! Jobs are looked at.
+//! Lists and shows jobs.
 
 use std::sync::Arc;
 
@@ -21,12 +21,11 @@ use crate::http::sse::OpenStream;
 use crate::jobs::acts;
 use crate::jobs::wire::{self, moments_to_wire};
 
-/// How many jobs are in a page, unless the caller says so.
+/// How many jobs are in a page by default.
 const USUAL_LIMIT: u32 = 50;
-/// How many jobs are in a page at most. One has about a kilobyte.
+/// How many jobs can be in a page. A job has about a kilobyte.
 const MOST: u32 = 500;
 
-/// What may be asked of the list.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ListParameters {
@@ -35,7 +34,7 @@ pub(crate) struct ListParameters {
     limit: Option<u32>,
 }
 
-/// Jobs, newest first.
+/// Lists jobs, newest first.
 #[utoipa::path(
     get, path = "/v1/jobs", operation_id = "list_jobs", tag = "jobs",
     params(
@@ -59,10 +58,11 @@ pub(crate) async fn list(
     acts::list(&app, query).await.map(Json)
 }
 
-/// The newest jobs now, and again after each change.
+/// Streams the list of newest jobs, now and after each change.
 ///
-/// Each event is named `jobs`, and its data is a `JobList` with the newest 50. The first one comes at once. Several
-/// changes in a short time may be one event. The stream ends when the daemon does.
+/// Each event is named `jobs`, and its data is a `JobList` with the newest 50. The first event is sent
+/// immediately. Several changes in a short time may be combined into one event. The stream ends when the
+/// daemon stops.
 #[utoipa::path(
     get, path = "/v1/jobs/events", operation_id = "follow_jobs", tag = "jobs",
     responses(
@@ -82,14 +82,15 @@ pub(crate) async fn follow(State(app): State<Arc<App>>) -> Result<Response, Prob
     })
 }
 
-/// What may be asked of a job.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ShowParameters {
     wait_ms: Option<u64>,
 }
 
-/// One job; with `wait_ms`, as soon as it has ended or the time is over.
+/// Returns a job.
+///
+/// With `wait_ms`, the request returns as soon as the job has ended or the time is up.
 #[utoipa::path(
     get, path = "/v1/jobs/{id}", operation_id = "show_job", tag = "jobs",
     params(
@@ -107,7 +108,7 @@ pub(crate) async fn show(
     acts::show(&app, id, wait).await.map(Json)
 }
 
-/// What has happened to a job, oldest first.
+/// Lists the history of a job, oldest first.
 #[utoipa::path(
     get, path = "/v1/jobs/{id}/history", operation_id = "show_job_history", tag = "jobs",
     responses((status = 200, description = "The moments of its life.", body = JobHistory), problems::Read),

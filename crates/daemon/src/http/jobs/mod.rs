@@ -1,4 +1,4 @@
-//! Jobs over HTTP: submitted, looked at, followed, cancelled, done once more, and forgotten.
+//! Jobs over HTTP: submit, show, follow, cancel, retry and forget.
 
 mod change;
 mod input;

@@ -1,7 +1,7 @@
-//! Where the bodies with the output of a job come from.
+//! Response bodies with the output of a job.
 //!
-//! Each asks for the next item when the connection has room for it, so that a slow reader holds up nobody but itself,
-//! and costs no more than a piece.
+//! Each fetches the next item when the connection has room for it, so a slow reader delays only itself, and costs no
+//! more than one piece.
 
 use std::io;
 use std::sync::Arc;
@@ -20,15 +20,15 @@ use crate::http::pieces::{Piece, Source};
 use crate::http::sse::{HEARTBEAT, NOTHING_NEW, named, numbered};
 use crate::jobs::wire::{ended, piece_to_wire, waiting_text};
 
-/// How often it is looked what a job waits for, while it waits and somebody follows it. What begins sooner is not told of.
+/// How often to check what a followed job waits for. A wait that is shorter than this isn't reported.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
-/// What a job says, as events, until it has ended.
+/// The output of a job as events, until the job has ended.
 pub(super) struct FollowedOutput {
     app: Arc<App>,
     tail: OutputTail,
     channel: Option<JobChannel>,
-    /// Whether the reader has got the event `end`.
+    /// Whether the reader has received the `end` event.
     has_ended: bool,
     id: JobId,
     waits: Waits,
@@ -36,9 +36,9 @@ pub(super) struct FollowedOutput {
 
 /// Whether the job waits for something before it can run, and whether the reader knows.
 enum Waits {
-    /// It may; this was told last.
+    /// It may; this was reported last.
     Perhaps(Option<WaitingFor>),
-    /// It has begun.
+    /// It has started.
     NoLonger,
 }
 
@@ -54,19 +54,19 @@ impl FollowedOutput {
         }
     }
 
-    /// Looks what the job waits for; an event if the reader does not know it yet.
+    /// Checks what the job waits for; returns an event if the reader doesn't know it yet.
     async fn waiting(&mut self) -> Option<String> {
         let Waits::Perhaps(told) = &mut self.waits else {
             return None;
         };
-        // A log that cannot be read is told of by the tail.
+        // If the log can't be read, the tail reports it.
         let job = self.app.jobs.get(self.id).await.ok().flatten()?;
         if !matches!(job.record.state, State::Queued { .. }) {
             self.waits = Waits::NoLonger;
             return None;
         }
         let waiting = self.app.jobs.waiting_for(self.id).await?;
-        // Numbers in it change all the time.
+        // The numbers in it change all the time.
         let kind = std::mem::discriminant::<WaitingFor>;
         if told.as_ref().map(kind) == Some(kind(&waiting)) {
             return None;
@@ -114,7 +114,7 @@ impl Source for FollowedOutput {
             };
             let item = tokio::select! {
                 biased;
-                // First, so that a channel on which nothing comes is not silent while another one is busy.
+                // First, so that a filtered stream still gets heartbeats while another channel is busy.
                 () = &mut silence => return Some((self, Ok(Bytes::from_static(NOTHING_NEW.as_bytes())))),
                 item = self.tail.next() => item,
                 () = look_again.passed() => match self.waiting().await {
@@ -128,7 +128,7 @@ impl Source for FollowedOutput {
                         return Some((self, Ok(Bytes::from(text))));
                     }
                 }
-                // The daemon drains. The end of the stream tells the reader to come back to the next one.
+                // The daemon is draining. The end of the stream makes the reader reconnect to the next one.
                 Err(FollowEnd::Cancelled(_)) => return None,
                 Err(error) => {
                     tracing::warn!(%error, "a stream ends because the output of a job cannot be read");
@@ -139,21 +139,21 @@ impl Source for FollowedOutput {
     }
 }
 
-/// How output that is there is handed out, and which channels of it.
+/// The format of stored output, and the channels to include.
 #[derive(Debug)]
 pub(crate) enum OutputForm {
-    /// One JSON object a line.
+    /// Newline-delimited JSON.
     Lines(Vec<JobChannel>),
-    /// Nothing but what was written.
+    /// Only the bytes that were written.
     Bytes(Vec<JobChannel>),
 }
 
-/// What a job had said at a moment.
+/// The output of a job up to a point in time.
 pub(crate) struct KeptOutput {
     tail: OutputTail,
-    /// The place that was read last.
+    /// The last position that was read.
     at: Sequence,
-    /// The last place to read.
+    /// The last position to read.
     until: Sequence,
     form: OutputForm,
 }
@@ -190,7 +190,7 @@ impl Source for KeptOutput {
         while self.at < self.until {
             let item = match self.tail.next().await {
                 Ok(item) => item,
-                // It is broken off, so that nobody takes what came for the whole.
+                // Abort the connection, so that the client doesn't take a partial output for the whole.
                 Err(end) => return Some((self, Err(io::Error::other(end)))),
             };
             self.at = match &item {
@@ -199,7 +199,7 @@ impl Source for KeptOutput {
                 OutputItem::Resync { after } => *after,
                 OutputItem::End(..) => return None,
             };
-            // Output that came after the request is for another one.
+            // Output that arrived after the request isn't part of it.
             if self.at > self.until {
                 return None;
             }

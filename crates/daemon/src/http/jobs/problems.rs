@@ -1,4 +1,4 @@
-//! Errors of jobs as problems, and the codes that each act on a job can fail with.
+//! Converts errors of jobs to problems, and declares the codes that each operation on a job can fail with.
 
 use eventlog::LogError;
 use jobs::{ChangeError, FollowEnd, SubmitError};

@@ -15,13 +15,13 @@ use crate::http::lists::{self, Moving};
 use crate::http::problem::Problem;
 use crate::http::sse::OpenStream;
 
-/// A count that no count is.
+/// A value that the change count never has.
 const NEVER_SEEN: u64 = u64::MAX;
 
-/// All language servers now, and again after each change.
+/// Streams the list of language servers, now and after each change.
 ///
-/// Each event is named `servers`, and its data is a `ServerList`. The first one comes at once. Several changes in a
-/// short time may be one event. The stream ends when the daemon does.
+/// Each event is named `servers`, and its data is a `ServerList`. The first event is sent immediately.
+/// Several changes in a short time may be combined into one event. The stream ends when the daemon stops.
 #[utoipa::path(
     get, path = "/v1/lsp/events", operation_id = "follow_servers", tag = "lsp",
     responses(
@@ -37,21 +37,21 @@ pub(crate) async fn follow(State(app): State<Arc<App>>) -> Result<Response, Prob
     })
 }
 
-/// Tells when one of them has changed.
+/// Reports when a server has changed.
 pub(in crate::http) struct Servers {
     app: Arc<App>,
-    /// The count of changes at which they were read last.
+    /// The change count when they were last read.
     seen: u64,
 }
 
 impl Servers {
-    /// The count is read before the list: a change in between is then told twice, and never missed.
+    /// The count is read before the list, so a change in between is reported twice rather than missed.
     pub(in crate::http) async fn of(app: &Arc<App>) -> Self {
         let scope = app.life.scope();
         let seen = tokio::select! {
             biased;
             seen = app.language_servers.changed(NEVER_SEEN, &scope) => seen.unwrap_or(NEVER_SEEN),
-            // Nobody counts yet, so nothing has changed.
+            // The counter isn't running yet, so nothing has changed.
             () = ready(()) => 0,
         };
         Self {

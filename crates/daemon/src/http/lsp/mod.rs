@@ -1,4 +1,4 @@
-//! Language servers over HTTP: which there are, what becomes of them, and what they know.
+//! Language servers over HTTP: list them, control them, and query them.
 
 mod events;
 pub(super) mod queries;
@@ -26,7 +26,7 @@ routes! {
     )
 }
 
-/// Whether a POST to this route is a question to a server, of which agents ask thousands.
+/// Whether a POST to this route is a query to a server. Agents send thousands of these.
 pub(super) fn is_question(route: &str) -> bool {
     let rest = route.strip_prefix("/v1/lsp/").unwrap_or_default();
     CodeVerb::named(rest).is_some() || rest == "servers/{id}/request"

@@ -1,7 +1,7 @@
-//! Questions about code, one path for each.
+//! Questions about code, with one path for each kind.
 //!
-//! A question is a request that changes nothing; it is a POST because it has a body. A caller that goes away drops its
-//! question, and the server is told to give it up.
+//! A question changes nothing; it is a POST because it has a body. If the caller disconnects, its question is dropped,
+//! and the server is asked to cancel it.
 
 use std::sync::Arc;
 
@@ -73,10 +73,10 @@ fn taken(verb: CodeVerb) -> String {
     format!("Takes {}, and what all questions take.", members.join(", "))
 }
 
-/// Sends a request of the protocol itself, for what has no path of its own.
+/// Sends a raw LSP request, for methods without a path of their own.
 ///
-/// Positions and shapes are the protocol's. It is sent once, since nobody knows what it does: if the server goes away
-/// meanwhile, the answer is `server_restarting`.
+/// Positions and types are those of LSP. The request is sent only once, because its effects are unknown: if
+/// the server goes away in the meantime, the response is `server_restarting`.
 #[utoipa::path(
     post, path = "/v1/lsp/servers/{id}/request", operation_id = "request_of_server", tag = "lsp",
     request_body = RawRequest,

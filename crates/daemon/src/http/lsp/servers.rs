@@ -1,7 +1,7 @@
-//! Language servers themselves: listed, started, stopped, looked at.
+//! Language servers themselves: list, start, stop and inspect.
 //!
-//! A handler that waits for a server waits in its own future. When the caller goes away the connection drops it, and
-//! with it the wait; what the servers share (a start that others wait for too) goes on without it.
+//! A handler that waits for a server waits in its own future. If the caller disconnects, the connection drops the
+//! future and the wait with it. Shared work, such as a start that others also wait for, continues.
 
 use std::path::Path as FilePath;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::http::problem::Problem;
 use crate::http::query::Query;
 use crate::language_servers::problems;
 
-/// The id of a server that a request is about.
+/// The id of the server in a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ServerId(pub(super) String);
 
@@ -37,7 +37,7 @@ impl FromRequestParts<Arc<App>> for ServerId {
     }
 }
 
-/// What is done to a server by hand.
+/// A manual change to a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ServerChange {
     StartAgain,
@@ -45,7 +45,7 @@ pub(crate) enum ServerChange {
     Restart,
 }
 
-/// All language servers that were used, sorted by root and name.
+/// Lists all language servers that have been used, sorted by root and name.
 #[utoipa::path(
     get, path = "/v1/lsp/servers", operation_id = "list_servers", tag = "lsp",
     responses((status = 200, description = "The servers.", body = ServerList)),
@@ -56,7 +56,7 @@ pub(crate) async fn list(State(app): State<Arc<App>>) -> Json<ServerList> {
     })
 }
 
-/// Starts the servers for a path, or one of them by name, and waits until they answer.
+/// Starts the servers for a path, or one of them by name, and waits until they are ready.
 #[utoipa::path(
     post, path = "/v1/lsp/servers", operation_id = "start_servers", tag = "lsp", request_body = StartServer,
     responses((status = 200, description = "The servers, which answer.", body = ServerList), problems::Start),
@@ -73,7 +73,7 @@ pub(crate) async fn start(
     Ok(Json(ServerList { servers }))
 }
 
-/// One language server.
+/// Returns a language server.
 #[utoipa::path(
     get, path = "/v1/lsp/servers/{id}", operation_id = "show_server", tag = "lsp",
     responses((status = 200, description = "The server.", body = Server), problems::Find),
@@ -85,7 +85,7 @@ pub(crate) async fn show(
     app.language_servers.find(&id).map(Json)
 }
 
-/// Stops a server and waits until it has gone. It stays stopped until it is started by hand.
+/// Stops a server and waits until its process has ended. It stays stopped until a user starts it.
 #[utoipa::path(
     post, path = "/v1/lsp/servers/{id}/stop", operation_id = "stop_server", tag = "lsp",
     request_body = Option<ChangeServer>,
@@ -99,7 +99,7 @@ pub(crate) async fn stop(
     change(&app, &id, request, ServerChange::Stop).await.map(Json)
 }
 
-/// Puts a new process in the place of a server's, and waits until it answers. Two at once are one.
+/// Restarts a server with a new process, and waits until it is ready. Concurrent requests share one restart.
 #[utoipa::path(
     post, path = "/v1/lsp/servers/{id}/restart", operation_id = "restart_server", tag = "lsp",
     request_body = Option<ChangeServer>,
@@ -113,7 +113,8 @@ pub(crate) async fn restart(
     change(&app, &id, request, ServerChange::Restart).await.map(Json)
 }
 
-/// Stops all servers at once, and waits until they have gone. They stay stopped until they are started by hand.
+/// Stops all servers at once, and waits until their processes have ended. They stay stopped until a user
+/// starts them.
 #[utoipa::path(
     post, path = "/v1/lsp/stop", operation_id = "stop_servers", tag = "lsp",
     responses(
@@ -128,7 +129,7 @@ pub(crate) async fn stop_all(State(app): State<Arc<App>>) -> Result<Json<ServerL
     Ok(Json(ServerList { servers }))
 }
 
-/// Whether a server lives and answers. The state is told in every state, also while it restarts.
+/// Checks whether a server is alive and answers requests. This works in every state, even while it restarts.
 #[utoipa::path(
     get, path = "/v1/lsp/servers/{id}/health", operation_id = "check_server", tag = "lsp",
     responses((status = 200, description = "How it is.", body = ServerHealth), problems::Find),
@@ -141,7 +142,7 @@ pub(crate) async fn health(
     health.map(Json)
 }
 
-/// What a server said lately, and what happened to it.
+/// Returns the recent log of a server, including changes of its state.
 #[utoipa::path(
     get, path = "/v1/lsp/servers/{id}/log", operation_id = "show_server_log", tag = "lsp",
     responses((status = 200, description = "The last lines, oldest first.", body = ServerLog), problems::Find),
@@ -153,14 +154,13 @@ pub(crate) async fn log(
     app.language_servers.log(&id).map(Json)
 }
 
-/// What may be asked of the configuration.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ConfigParameters {
     workspace: String,
 }
 
-/// Which servers are configured for a workspace, and whether they can be started here.
+/// Lists the servers configured for a workspace, and whether they can be started here.
 #[utoipa::path(
     get, path = "/v1/lsp/config", operation_id = "show_lsp_config", tag = "lsp",
     params(("workspace" = String, Query, description = "The workspace, as an absolute path.")),
@@ -177,7 +177,7 @@ pub(crate) async fn config(
     app.language_servers.config(&parameters.workspace).await.map(Json)
 }
 
-/// Lets a repository's configuration take effect, as it was shown.
+/// Trusts a repository's configuration, with the content that was shown.
 #[utoipa::path(
     post, path = "/v1/lsp/config/trust", operation_id = "trust_lsp_config", tag = "lsp", request_body = TrustConfig,
     responses((status = 200, description = "It is trusted.", body = Trusted), problems::TrustConfig),
@@ -198,7 +198,7 @@ pub(crate) async fn trust(
 
 /// Starts, stops or restarts a server, if it is still the one that the caller saw.
 ///
-/// Cancel safety: dropping it gives up the wait. What has begun goes on.
+/// Cancel safety: dropping it gives up the wait. What has started continues.
 pub(crate) async fn change(
     app: &App,
     id: &str,
@@ -223,7 +223,7 @@ pub(crate) async fn change(
     Ok(changed)
 }
 
-/// The daemon works in a directory of its own, so that a relative path would mean nothing.
+/// The daemon has its own working directory, so a relative path would be meaningless.
 fn absolute(field: &'static str, path: &str) -> Result<(), Problem> {
     if FilePath::new(path).is_absolute() {
         return Ok(());

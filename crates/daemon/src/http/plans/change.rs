@@ -1,7 +1,7 @@
-//! Plans are opened, checked, sealed, applied, undone, moved to the present, given up, and forgotten.
+//! Changes to plans: open, check, seal, apply, undo, refresh, discard and forget.
 //!
-//! A conflict is an answer and no problem: nothing was changed, and the answer says what is in the way. So it has the
-//! status 200 and `outcome: conflicted`, also in a dry run.
+//! A conflict is a result, not a problem: nothing was changed, and the response says what is in the way. So it has the
+//! status 200 and `outcome: conflicted`, even in a dry run.
 
 use std::sync::Arc;
 
@@ -23,10 +23,10 @@ use crate::http::jobs;
 use crate::http::problem::Problem;
 use crate::plans::acts;
 
-/// Opens a plan: takes the workspace as it is, and makes a sandbox of it.
+/// Opens a plan: captures the workspace in its current state and creates a sandbox from it.
 ///
-/// When the answer comes, commands can run in the sandbox (`POST /v1/jobs` with `command.plan`), and files in it can be
-/// read and written. A second request with the same idempotency key is the same plan.
+/// When the request returns, commands can run in the sandbox (`POST /v1/jobs` with `command.plan`), and its
+/// files can be read and written. A second request with the same idempotency key returns the same plan.
 #[utoipa::path(
     post, path = "/v1/plans", operation_id = "open_plan", tag = "plans", request_body = OpenPlan,
     params(("Idempotency-Key" = Option<String>, Header, description = "The same as `idempotency_key`.")),
@@ -51,11 +51,12 @@ pub(crate) async fn open(
     Ok((status, Json(acts::shown(&app, &opened.plan).await?)))
 }
 
-/// Runs the checks of a plan that have not passed for what is in it now, each as a job, one after the other.
+/// Runs the checks of a plan that haven't passed for its current content.
 ///
-/// The answer comes when the jobs are submitted; each check names its job. A check that runs already goes on. Whoever
-/// waits for a job with `GET /v1/jobs/{id}?wait_ms=` finds the check as it ended. What a check changes in the sandbox is
-/// recorded like anything else, and makes it outdated.
+/// Each check is a job, and they run one after another. The request returns when the jobs are submitted; each
+/// check has the id of its job. Checks that are already running continue. To wait for a result, use `GET
+/// /v1/jobs/{id}?wait_ms=`; the check is up to date when it returns. Changes that a check makes in the
+/// sandbox are recorded like any others, and make the check outdated.
 #[utoipa::path(
     post, path = "/v1/plans/{id}/check", operation_id = "check_plan", tag = "plans", request_body = Option<CheckPlan>,
     responses(
@@ -73,7 +74,9 @@ pub(crate) async fn check(
     acts::check(&app, &caller, id, request).await.map(Json)
 }
 
-/// Says that the work is done. The plan waits to be applied or discarded; whoever works in it opens it again.
+/// Seals a plan, which marks its work as finished.
+///
+/// The plan can then be applied or discarded. Working in it opens it again.
 #[utoipa::path(
     post, path = "/v1/plans/{id}/seal", operation_id = "seal_plan", tag = "plans", request_body = Option<ChangePlan>,
     responses((status = 200, description = "The plan.", body = protocol::Plan), problems::Change),
@@ -87,10 +90,10 @@ pub(crate) async fn seal(
     acts::seal(&app, &caller, id, request).await.map(Json)
 }
 
-/// Applies plans to their workspace or their parent: all of them or none.
+/// Applies plans to their workspace or parent: either all of them or none.
 ///
-/// The answer has the status 200 whatever the outcome: `done`; `would_be_done` for a dry run; or `conflicted`, and then
-/// nothing was changed and `conflicts` lists what is in the way.
+/// The status is 200 for every outcome: `done`, `would_be_done` for a dry run, or `conflicted`. If it is
+/// `conflicted`, nothing was changed and `conflicts` lists the conflicts.
 #[utoipa::path(
     post, path = "/v1/plans/apply", operation_id = "apply_plans", tag = "plans", request_body = ApplyPlans,
     responses(
@@ -106,9 +109,9 @@ pub(crate) async fn apply(
     acts::apply(&app, &caller, request).await.map(Json)
 }
 
-/// Takes an applied plan back, or one changeset of it, and leaves alone what others have changed since.
+/// Undoes an applied plan, or one changeset of it.
 ///
-/// The answer has the status 200 whatever the outcome, as for an apply.
+/// Changes that others made since are kept. The status is 200 for every outcome, as for an apply.
 #[utoipa::path(
     post, path = "/v1/plans/{id}/undo", operation_id = "undo_plan", tag = "plans", request_body = Option<UndoPlan>,
     responses(
@@ -125,9 +128,9 @@ pub(crate) async fn undo(
     acts::undo(&app, &caller, id, request).await.map(Json)
 }
 
-/// Moves an open plan's sandbox to the workspace's present state, with what was changed in it on top.
+/// Updates an open plan's sandbox to the current state of the workspace.
 ///
-/// The answer has the status 200 whatever the outcome, as for an apply.
+/// The plan's changes are kept on top. The status is 200 for every outcome, as for an apply.
 #[utoipa::path(
     post, path = "/v1/plans/{id}/refresh", operation_id = "refresh_plan", tag = "plans",
     request_body = Option<ChangePlan>,
@@ -145,7 +148,9 @@ pub(crate) async fn refresh(
     acts::refresh(&app, &caller, id, request).await.map(Json)
 }
 
-/// Gives a plan up. One with work that was not applied is kept unless that is said.
+/// Discards a plan.
+///
+/// A plan with unapplied work is kept unless `even_with_work` is true.
 #[utoipa::path(
     post, path = "/v1/plans/{id}/discard", operation_id = "discard_plan", tag = "plans",
     request_body = Option<ChangePlan>,
@@ -160,8 +165,10 @@ pub(crate) async fn discard(
     acts::discard(&app, &caller, id, request).await.map(Json)
 }
 
-/// Forgets a plan that is over, for good: its changes, their contents as far as nobody else has them, and what an apply of
-/// it did. It can no longer be undone.
+/// Permanently removes a plan that was applied, undone or discarded.
+///
+/// This removes its changes, their content unless something else uses it, and the record of applying it. The
+/// plan can no longer be undone.
 #[utoipa::path(
     post, path = "/v1/plans/{id}/forget", operation_id = "forget_plan", tag = "plans",
     request_body = Option<ForgetPlan>,
@@ -176,7 +183,9 @@ pub(crate) async fn forget(
     acts::forget(&app, &caller, id, request).await.map(Json)
 }
 
-/// Takes sandboxes away of plans that are over. One with unapplied work never goes by itself.
+/// Removes sandboxes of plans that were applied, undone or discarded.
+///
+/// A sandbox with unapplied work is never removed automatically.
 #[utoipa::path(
     post, path = "/v1/plans/gc", operation_id = "collect_plans", tag = "plans", request_body = Option<CollectPlans>,
     responses((status = 200, description = "What was or would be freed.", body = PlansCollected), problems::Collect),

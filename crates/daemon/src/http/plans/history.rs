@@ -1,4 +1,4 @@
-//! What happens to a plan: page by page, or as a stream that goes on as long as somebody reads.
+//! The history of a plan: page by page, or as a stream that continues as long as the client reads.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::http::sse;
 use crate::http::sse::OpenStream;
 use crate::plans::wire::moment_to_wire;
 
-/// What has happened to a plan, oldest first.
+/// Lists the history of a plan, oldest first.
 #[utoipa::path(
     get, path = "/v1/plans/{id}/history", operation_id = "show_plan_history", tag = "plans",
     params(
@@ -44,18 +44,18 @@ pub(crate) async fn history(
     }))
 }
 
-/// What may be asked of a stream.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FollowParameters {
     after: Option<u64>,
 }
 
-/// What happens to a plan, as a stream of server-sent events: what is there, then what comes.
+/// Streams the history of a plan as server-sent events: first the existing ones, then new ones as they
+/// happen.
 ///
-/// The id of an event is its place, its name is what happened, its data is a `PlanMoment`. An event `resync` says that
-/// moments were dropped which the reader has not seen. The stream ends when the daemon does; a reader that comes back
-/// with `Last-Event-ID` misses nothing and sees nothing twice.
+/// The id of an event is its sequence number, its name is what happened, and its data is a `PlanMoment`. A
+/// `resync` event means that events the reader hasn't seen were dropped. The stream ends when the daemon
+/// stops. Reconnect with `Last-Event-ID` to continue without missing or repeating events.
 #[utoipa::path(
     get, path = "/v1/plans/{id}/events", operation_id = "follow_plan", tag = "plans",
     params(

@@ -1,4 +1,4 @@
-//! Plans are looked at.
+//! Lists and shows plans.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,12 +21,11 @@ use crate::http::query::{Query, checked_limit};
 use crate::http::sse::OpenStream;
 use crate::plans::{acts, wire};
 
-/// How many plans are in a page, unless the caller says so.
+/// How many plans are in a page by default.
 const USUAL_LIMIT: u32 = 50;
-/// How many plans are in a page at most. One has a few kilobytes.
+/// How many plans can be in a page. A plan has a few kilobytes.
 const MOST: u32 = 500;
 
-/// What may be asked of the list.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ListParameters {
@@ -38,7 +37,7 @@ pub(crate) struct ListParameters {
     limit: Option<u32>,
 }
 
-/// Plans, newest first.
+/// Lists plans, newest first.
 #[utoipa::path(
     get, path = "/v1/plans", operation_id = "list_plans", tag = "plans",
     params(
@@ -70,10 +69,11 @@ pub(crate) async fn list(
     acts::list(&app, query, directory.as_deref()).await.map(Json)
 }
 
-/// The newest plans now, and again after each change.
+/// Streams the list of newest plans, now and after each change.
 ///
-/// Each event is named `plans`, and its data is a `PlanList` with the newest 50. The first one comes at once. Several
-/// changes in a short time may be one event. The stream ends when the daemon does.
+/// Each event is named `plans`, and its data is a `PlanList` with the newest 50. The first event is sent
+/// immediately. Several changes in a short time may be combined into one event. The stream ends when the
+/// daemon stops.
 #[utoipa::path(
     get, path = "/v1/plans/events", operation_id = "follow_plans", tag = "plans",
     responses(
@@ -92,7 +92,7 @@ pub(crate) async fn follow(State(app): State<Arc<App>>) -> Result<Response, Prob
     })
 }
 
-/// How sandboxes can be made here.
+/// Lists the sandbox strategies of this machine.
 #[utoipa::path(
     get, path = "/v1/plans/strategies", operation_id = "list_strategies", tag = "plans",
     responses((status = 200, description = "The strategies, the best first.", body = StrategyList)),
@@ -101,7 +101,7 @@ pub(crate) async fn strategies(State(app): State<Arc<App>>) -> Json<StrategyList
     Json(wire::strategies_to_wire(&app.plans))
 }
 
-/// One plan.
+/// Returns a plan.
 #[utoipa::path(
     get, path = "/v1/plans/{id}", operation_id = "show_plan", tag = "plans",
     responses((status = 200, description = "The plan.", body = protocol::Plan), problems::Read),
@@ -113,14 +113,14 @@ pub(crate) async fn show(
     acts::show(&app, id).await.map(Json)
 }
 
-/// What may be asked of a file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FileParameters {
     path: Option<String>,
 }
 
-/// What is at a path of the plan's sandbox: a file with its content, a symlink, or a directory with its names.
+/// Returns what is at a path in the plan's sandbox: a file with its content, a symlink, or a directory with
+/// the names of its entries.
 #[utoipa::path(
     get, path = "/v1/plans/{id}/file", operation_id = "read_plan_file", tag = "plans",
     params(
@@ -153,7 +153,7 @@ fn queried_id<T: std::str::FromStr>(field: &str, text: Option<&str>) -> Result<O
     })
 }
 
-/// States with commas between them.
+/// Parses a comma-separated list of states.
 fn states_of(text: Option<&str>) -> Result<Vec<PlanState>, Problem> {
     let words = text.into_iter().flat_map(|text| text.split(','));
     let states = words.map(|word| {

@@ -1,4 +1,4 @@
-//! Plans over HTTP: opened, worked in, looked at, followed, checked, applied, taken back, and given up.
+//! Plans over HTTP: open, work in, show, follow, check, apply, undo and discard.
 
 mod change;
 mod history;

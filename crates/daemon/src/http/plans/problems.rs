@@ -1,4 +1,4 @@
-//! Errors of plans and workspaces as problems, and the codes that each act on them can fail with.
+//! Converts errors of plans and workspaces to problems, and declares the codes that each operation can fail with.
 
 use eventlog::{BlobError, LogError};
 use plans::{PlanError, SandboxError};
@@ -39,7 +39,7 @@ families! {
     RepairWorkspace = [] + WriteWorkspace;
 }
 
-/// An error that depends on the state of the plan carries the plan.
+/// An error that depends on the state of the plan includes the plan.
 impl From<PlanError> for Problem {
     fn from(error: PlanError) -> Self {
         match subject(&error) {
@@ -113,7 +113,7 @@ fn without_plan(error: PlanError) -> Problem {
         }
         PlanError::NoGitCommit { .. } => ErrorCode::GitCommitRefused,
         PlanError::Sandbox(SandboxError::NotPossible { .. }) => ErrorCode::StrategyNotPossible,
-        // Which file it was, and why, is for the log of the daemon.
+        // The file and the cause are only for the daemon's log.
         error @ (PlanError::Sandbox(_) | PlanError::Io { .. }) => {
             let detail = "A file of the sandbox or of the workspace could not be read or written.";
             return Problem::new(ErrorCode::SandboxFailed, detail).because(error);
@@ -158,7 +158,7 @@ mod tests {
 
     use super::*;
 
-    /// What a caller reads: the code, and what happened this time.
+    /// What the caller sees: the code, the status and what happened this time.
     fn told(error: PlanError) -> (ErrorCode, u16, String) {
         let problem = without_plan(error).into_body(RequestId::generate());
         (problem.code, problem.status, problem.detail)

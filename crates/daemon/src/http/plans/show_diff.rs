@@ -1,4 +1,4 @@
-//! What a plan changes, as JSON or as a patch.
+//! The changes of a plan, as JSON or as a patch.
 
 use std::sync::Arc;
 
@@ -17,10 +17,8 @@ use crate::http::problem::Problem;
 use crate::http::query::Query;
 use crate::plans::acts;
 
-/// The media type of a patch.
 const PATCH: &str = "text/x-diff";
 
-/// What may be asked of a difference.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct DiffParameters {
@@ -28,7 +26,6 @@ pub(crate) struct DiffParameters {
     format: Option<Format>,
 }
 
-/// How it is shown.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 enum Format {
@@ -36,10 +33,11 @@ enum Format {
     Patch,
 }
 
-/// What a plan changes altogether, or what one changeset of it did.
+/// Returns all changes of a plan, or the changes of one changeset.
 ///
-/// It is JSON, or with `format=patch` or `Accept: text/x-diff` a patch that `git apply` takes, binary files included. Very
-/// long differences are cut in JSON, which says so; the patch is whole.
+/// The response is JSON or, with `format=patch` or `Accept: text/x-diff`, a patch for `git apply` that
+/// includes binary files. Very long diffs are cut in JSON, which is marked there; the patch is always
+/// complete.
 #[utoipa::path(
     get, path = "/v1/plans/{id}/diff", operation_id = "diff_plan", tag = "plans",
     params(

@@ -16,10 +16,10 @@ use crate::http::problem::Problem;
 use crate::plans::acts;
 use crate::plans::wire::changeset_to_wire;
 
-/// Writes to the sandbox of a plan, and records it as it happens.
+/// Writes to the sandbox of a plan, and records the changes as they happen.
 ///
-/// The writes are done in order. If one cannot be done, the ones before it stay and are recorded, and the answer is the
-/// problem of that one.
+/// The operations run in order. If one fails, the operations before it stay and are recorded, and the
+/// response is the problem for the one that failed.
 #[utoipa::path(
     post, path = "/v1/plans/{id}/changes", operation_id = "change_plan_files", tag = "plans",
     request_body = ChangeFiles,
@@ -34,7 +34,7 @@ pub(crate) async fn change_files(
     acts::change_files(&app, &caller, id, request).await.map(Json)
 }
 
-/// The changesets of a plan, oldest first, without their changes.
+/// Lists the changesets of a plan, oldest first, without their changes.
 #[utoipa::path(
     get, path = "/v1/plans/{id}/changesets", operation_id = "list_changesets", tag = "plans",
     responses((status = 200, description = "The changesets.", body = ChangesetList), problems::Read),
@@ -46,7 +46,7 @@ pub(crate) async fn changesets(
     acts::changesets(&app, id).await.map(Json)
 }
 
-/// Starts a changeset, which becomes the caller's current one in the same step.
+/// Starts a changeset and makes it the caller's current one, in one step.
 #[utoipa::path(
     post, path = "/v1/plans/{id}/changesets", operation_id = "start_changeset", tag = "plans",
     request_body = Option<StartChangeset>,
@@ -62,7 +62,7 @@ pub(crate) async fn start_changeset(
     Ok((StatusCode::CREATED, Json(started)))
 }
 
-/// A changeset with its changes, in the order of their effects.
+/// Returns a changeset with its changes, in the order they took effect.
 #[utoipa::path(
     get, path = "/v1/plans/{id}/changesets/{changeset}", operation_id = "show_changeset", tag = "plans",
     responses((status = 200, description = "The changeset.", body = protocol::Changeset), problems::ReadChangeset),
@@ -75,7 +75,9 @@ pub(crate) async fn changeset(
     Ok(Json(changeset_to_wire(&changeset)))
 }
 
-/// Closes a changeset: it takes no more. To close it twice is to close it once.
+/// Closes a changeset, so that it accepts no more changes.
+///
+/// Closing it again has no effect.
 #[utoipa::path(
     post, path = "/v1/plans/{id}/changesets/{changeset}/close", operation_id = "close_changeset", tag = "plans",
     responses((status = 200, description = "The changeset.", body = protocol::Changeset), problems::CloseChangeset),

@@ -1,4 +1,4 @@
-//! A question of an agent is answered.
+//! Answers a question of an agent.
 
 use std::sync::Arc;
 
@@ -13,7 +13,9 @@ use crate::http::caller::Caller;
 use crate::http::ids::Ids;
 use crate::http::problem::Problem;
 
-/// Answers a question. The first answer counts, and is told to all who answer.
+/// Answers a permission request.
+///
+/// The first answer counts, and is returned to everyone who answers.
 #[utoipa::path(
     post, path = "/v1/sessions/{id}/permissions/{permission}", operation_id = "answer_permission", tag = "sessions",
     request_body = AnswerPermission,

@@ -1,4 +1,4 @@
-//! Turns are stopped, and those that are nobody's are cleared away.
+//! Stops turns, and clears those that no longer belong to a running daemon.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,20 +19,20 @@ use crate::http::ids::{Id, id_in};
 use crate::http::problem::Problem;
 use crate::http::query::{Query, checked_wait};
 
-/// How long the end of a turn is waited for, unless the caller says so. A turn that is stopped has to end its processes.
+/// How long to wait by default for a turn to end. A stopped turn first has to end its processes.
 const USUAL_WAIT: Duration = Duration::from_secs(10);
 
-/// What may be asked of a stop.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CancelParameters {
     wait_ms: Option<u64>,
 }
 
-/// Stops the turn that runs, or takes one away that waits.
+/// Stops the running turn, or removes a queued one.
 ///
-/// The wish is on disk when the answer comes. The end of the turn is waited for, up to `wait_ms`; if `state` is `stopping`
-/// then, it is still being stopped. Where nothing runs, nothing is done.
+/// The stop request is stored on disk when the request returns. The request waits up to `wait_ms` for the
+/// turn to end; if `state` is `stopping` afterwards, the turn is still being stopped. If nothing is running,
+/// the request has no effect.
 #[utoipa::path(
     post, path = "/v1/sessions/{id}/cancel", operation_id = "cancel_turn", tag = "sessions",
     request_body = Option<CancelTurn>,
@@ -60,7 +60,7 @@ pub(crate) async fn cancel(
     Ok(shown(&app, &session))
 }
 
-/// The session once the turn that is being stopped is over, or as it is when the time is.
+/// The session once the stopped turn has ended, or its current state when the time runs out.
 async fn see_the_end(
     app: &App,
     session: Session,
@@ -77,10 +77,10 @@ async fn see_the_end(
     app.sessions.get(session.id).await
 }
 
-/// Frees a session whose turn is nobody's any more, if it is still as the caller saw it.
+/// Clears a stale turn from a session, if the session hasn't changed since the caller saw it.
 ///
-/// A turn is stale when the daemon that ran it is gone, however long ago that was. It ends as `interrupted`, what was said
-/// stays, and the prompts behind it go on.
+/// A turn is stale if the daemon that ran it is gone, no matter for how long. It ends as `interrupted`, its
+/// output is kept, and the prompts queued behind it continue.
 #[utoipa::path(
     post, path = "/v1/sessions/{id}/clear-stale-turn", operation_id = "clear_stale_turn", tag = "sessions",
     request_body = ClearStaleTurn,
@@ -114,6 +114,6 @@ async fn clear(app: &App, id: SessionId, seen: u64, turn: TurnId) -> Result<Sess
             state,
         });
     }
-    // It is decided on what the caller saw: if it moves from here on, the commit is refused.
+    // This decides on the state that the caller saw: if the session moves on, the commit is refused.
     app.sessions.clear_stale_turn(id, &session).await
 }

@@ -1,4 +1,4 @@
-//! Sessions are forked, renamed, given another agent, put away, and removed.
+//! Changes to sessions: fork, rename, change the agent, archive and remove.
 
 use std::sync::Arc;
 
@@ -16,7 +16,9 @@ use crate::http::ids::{Id, id_in};
 use crate::http::problem::Problem;
 use crate::jobs::wire::invalid;
 
-/// A new session that goes on from a turn of this one. Both have the turns up to there; what comes later is each one's own.
+/// Creates a session that continues from a turn of this one.
+///
+/// Both sessions share the turns up to that point. Later turns belong to one session only.
 #[utoipa::path(
     post, path = "/v1/sessions/{id}/fork", operation_id = "fork_session", tag = "sessions",
     request_body = Option<ForkSession>,
@@ -36,7 +38,7 @@ pub(crate) async fn fork(
     Ok((StatusCode::CREATED, shown(&app, &forked)))
 }
 
-/// Gives a session another title.
+/// Changes the title of a session.
 #[utoipa::path(
     post, path = "/v1/sessions/{id}/rename", operation_id = "rename_session", tag = "sessions",
     request_body = RenameSession,
@@ -52,7 +54,7 @@ pub(crate) async fn rename(
     Ok(shown(&app, &session))
 }
 
-/// Gives a session another agent. It is asked from the next prompt on.
+/// Changes the agent of a session, starting with the next prompt.
 #[utoipa::path(
     put, path = "/v1/sessions/{id}/agent", operation_id = "set_session_agent", tag = "sessions",
     request_body = AgentChoice,
@@ -68,7 +70,9 @@ pub(crate) async fn set_agent(
     Ok(shown(&app, &session))
 }
 
-/// Puts a session away, or takes it back. One that is put away takes no prompts, and is not in the list.
+/// Archives or unarchives a session.
+///
+/// An archived session accepts no prompts, and isn't listed.
 #[utoipa::path(
     post, path = "/v1/sessions/{id}/archive", operation_id = "archive_session", tag = "sessions",
     request_body = ArchiveSession,
@@ -84,7 +88,9 @@ pub(crate) async fn archive(
     Ok(shown(&app, &session))
 }
 
-/// Moves a session to this machine, if several share a database: from now on its prompts run here, also those that wait.
+/// Moves a session to this machine, if several machines share a database.
+///
+/// From then on, its prompts run here, including those that are waiting.
 #[utoipa::path(
     post, path = "/v1/sessions/{id}/here", operation_id = "move_session_here", tag = "sessions",
     responses((status = 200, description = "The session.", body = protocol::Session), problems::MoveHere),
@@ -98,7 +104,9 @@ pub(crate) async fn move_here(
     Ok(shown(&app, &session))
 }
 
-/// Removes a session with all of its turns, for good. Its plan stays.
+/// Permanently removes a session and all of its turns.
+///
+/// Its plan is kept.
 #[utoipa::path(
     delete, path = "/v1/sessions/{id}", operation_id = "remove_session", tag = "sessions",
     responses((status = 204, description = "It is gone."), problems::Remove),

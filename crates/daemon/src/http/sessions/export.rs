@@ -1,4 +1,4 @@
-//! A session as a document, piece by piece.
+//! Exports a session as a document, piece by piece.
 
 use std::io;
 use std::sync::Arc;
@@ -18,14 +18,12 @@ use crate::http::pieces::{Piece, Source, body_of};
 use crate::http::problem::Problem;
 use crate::http::query::Query;
 
-/// What may be asked of an export.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ExportParameters {
     format: Option<Format>,
 }
 
-/// How a session is written down.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Format {
@@ -34,9 +32,10 @@ enum Format {
     Markdown,
 }
 
-/// A session with all of its turns, oldest first, as one JSON object or as Markdown.
+/// Exports a session with all of its turns, oldest first, as one JSON object or as Markdown.
 ///
-/// It comes turn by turn, so that a long one needs no memory. If it breaks off, so does the connection.
+/// The response is sent turn by turn, so long sessions don't need much memory. If the export fails, the
+/// connection is closed.
 #[utoipa::path(
     get, path = "/v1/sessions/{id}/export", operation_id = "export_session", tag = "sessions",
     params(
@@ -68,7 +67,7 @@ pub(crate) async fn export(
     Ok((headers, body_of(Document(export))).into_response())
 }
 
-/// Where the pieces of the document come from.
+/// The source of the document.
 struct Document(Export);
 
 impl Source for Document {

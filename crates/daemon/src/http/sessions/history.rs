@@ -1,4 +1,4 @@
-//! What happens to a session: page by page, or as a stream that goes on as long as somebody reads.
+//! The history of a session: page by page, or as a stream that continues as long as the client reads.
 
 use std::sync::Arc;
 
@@ -18,12 +18,14 @@ use crate::http::query::Query;
 use crate::http::sse::{self, OpenStream};
 use crate::sessions::wire::moment_to_wire;
 
-/// What has happened to a session, oldest first: prompts, beginnings and ends of turns, wishes, questions, answers.
+/// Lists the history of a session, oldest first: prompts, starts and ends of turns, stop requests, permission
+/// requests and answers.
 ///
-/// With `Accept: text/event-stream` it is a stream of server-sent events: what is there, then what comes. The id of an event
-/// is its place, its name is what happened, its data is a `SessionMoment`. An event `resync` says that moments were dropped
-/// which the reader has not seen. The stream ends when the daemon does; a reader that comes back with `Last-Event-ID` misses
-/// nothing and sees nothing twice.
+/// With `Accept: text/event-stream`, the response is a stream of server-sent events: first the existing ones,
+/// then new ones as they happen. The id of an event is its sequence number, its name is what happened, and
+/// its data is a `SessionMoment`. A `resync` event means that events the reader hasn't seen were dropped. The
+/// stream ends when the daemon stops. Reconnect with `Last-Event-ID` to continue without missing or repeating
+/// events.
 #[utoipa::path(
     get, path = "/v1/sessions/{id}/events", operation_id = "follow_session", tag = "sessions",
     params(

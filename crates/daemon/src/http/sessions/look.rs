@@ -1,4 +1,4 @@
-//! Sessions are looked at.
+//! Lists and shows sessions.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,12 +20,11 @@ use crate::http::query::{Query, checked_limit};
 use crate::http::sse::OpenStream;
 use crate::sessions::wire;
 
-/// How many sessions are in a page, unless the caller says so.
+/// How many sessions are in a page by default.
 const USUAL_LIMIT: u32 = 50;
-/// How many sessions are in a page at most. One has a few kilobytes.
+/// How many sessions can be in a page. A session has a few kilobytes.
 const MOST: u32 = 500;
 
-/// What may be asked of the list.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ListParameters {
@@ -35,7 +34,7 @@ pub(crate) struct ListParameters {
     limit: Option<u32>,
 }
 
-/// Sessions, newest first.
+/// Lists sessions, newest first.
 #[utoipa::path(
     get, path = "/v1/sessions", operation_id = "list_sessions", tag = "sessions",
     params(
@@ -70,7 +69,7 @@ pub(crate) async fn list(
     Ok(Json(list))
 }
 
-/// The agents, by name, and what is missing of those that cannot be asked.
+/// Lists the agents, sorted by name, including what is missing for those that can't be used yet.
 #[utoipa::path(
     get, path = "/v1/agents", operation_id = "list_agents", tag = "sessions",
     responses((status = 200, description = "The agents.", body = AgentList)),
@@ -79,10 +78,11 @@ pub(crate) async fn agents(State(app): State<Arc<App>>) -> Json<AgentList> {
     Json(wire::agents_to_wire(&app.sessions))
 }
 
-/// The newest sessions now, and again after each change.
+/// Streams the list of newest sessions, now and after each change.
 ///
-/// Each event is named `sessions`, and its data is a `SessionList` with the newest 50. The first one comes at once. Several
-/// changes in a short time may be one event. The stream ends when the daemon does.
+/// Each event is named `sessions`, and its data is a `SessionList` with the newest 50. The first event is
+/// sent immediately. Several changes in a short time may be combined into one event. The stream ends when the
+/// daemon stops.
 #[utoipa::path(
     get, path = "/v1/sessions/events", operation_id = "follow_sessions", tag = "sessions",
     responses(
@@ -101,13 +101,13 @@ pub(crate) async fn follow(State(app): State<Arc<App>>) -> Result<Response, Prob
     })
 }
 
-/// A directory as sessions have it. One that is gone is looked for by the name that it had. It blocks.
+/// A directory as sessions store it. One that no longer exists is matched by the given name. This blocks.
 fn as_opened(directory: String) -> PathBuf {
     let path = PathBuf::from(directory);
     path.canonicalize().unwrap_or(path) // tidy: on a thread for such things
 }
 
-/// One session.
+/// Returns a session.
 #[utoipa::path(
     get, path = "/v1/sessions/{id}", operation_id = "show_session", tag = "sessions",
     responses((status = 200, description = "The session.", body = protocol::Session), problems::Read),
@@ -120,7 +120,7 @@ pub(crate) async fn show(
     Ok(shown(&app, &session))
 }
 
-/// A session as an answer.
+/// The response for a session.
 pub(super) fn shown(app: &App, session: &Session) -> Json<protocol::Session> {
     Json(wire::shown(&app.sessions, &app.durable.machines, session))
 }

@@ -1,4 +1,4 @@
-//! Sessions over HTTP: opened, prompted, looked at, followed, answered, stopped, forked, and put away.
+//! Sessions over HTTP: open, prompt, show, follow, answer, stop, fork and archive.
 
 mod answer;
 mod cancel;

@@ -1,4 +1,4 @@
-//! A session is opened.
+//! Opens a session.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,14 +18,17 @@ use crate::http::ids::id_in;
 use crate::http::problem::Problem;
 use crate::jobs::wire::invalid;
 
-/// How many rules a session may begin with. They stand in its head, and each wish is held against all of them.
+/// How many rules a session may start with. They are stored in its head, and every request for permission is checked
+/// against all of them.
 const RULES_LIMIT: usize = 256;
 /// The longest name or pattern of a rule.
 const RULE_LIMIT_BYTES: usize = 4096;
-/// The most bytes of all rules together.
+/// The total size of all rules.
 const RULES_LIMIT_BYTES: usize = 128 * 1024;
 
-/// Opens a session: a conversation about a directory. Nothing runs until the first prompt.
+/// Opens a session: a conversation about a directory.
+///
+/// Nothing runs until the first prompt.
 #[utoipa::path(
     post, path = "/v1/sessions", operation_id = "open_session", tag = "sessions", request_body = OpenSession,
     responses((status = 201, description = "The session.", body = protocol::Session), problems::Open),

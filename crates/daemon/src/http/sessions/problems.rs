@@ -1,4 +1,4 @@
-//! Errors of sessions as problems, and the codes that each act on a session can fail with.
+//! Converts errors of sessions to problems, and declares the codes that each operation on a session can fail with.
 
 use eventlog::{BlobError, LogError};
 use protocol::ErrorCode;
@@ -32,7 +32,7 @@ families! {
     Remove = [SessionHasForks] + Archive;
 }
 
-/// An error that depends on the state of a session or turn carries it.
+/// An error that depends on the state of a session or turn includes it.
 impl From<SessionError> for Problem {
     fn from(error: SessionError) -> Self {
         match (subject(&error), error) {
@@ -98,7 +98,7 @@ fn without_subject(error: SessionError) -> Problem {
         }
         SessionError::Log(error) | SessionError::Blob(BlobError::Log(error)) => return error.into(),
         SessionError::Commit(error) => return error.into(),
-        // What is kept was written by a daemon that knew something else, or is damaged.
+        // The stored data comes from a daemon of another version, or is damaged.
         SessionError::Unreadable { .. } => return unreadable(&error),
         error @ (SessionError::Plan { .. } | SessionError::Blob(_)) => {
             return Problem::internal(error);
@@ -107,7 +107,7 @@ fn without_subject(error: SessionError) -> Problem {
     Problem::new(code, detail)
 }
 
-/// An error as a sentence. An id at its beginning stays as it is.
+/// An error as a sentence. An id at its beginning keeps its case.
 fn sentence(error: &str) -> String {
     let text = error.trim_end_matches('.');
     let first_word = text.split(' ').next().unwrap_or_default();
@@ -127,7 +127,7 @@ mod tests {
 
     use super::*;
 
-    /// What a caller reads: the code, and what happened this time.
+    /// What the caller sees: the code, the status and what happened this time.
     fn told(error: SessionError) -> (ErrorCode, u16, String) {
         let problem = without_subject(error).into_body(RequestId::generate());
         (problem.code, problem.status, problem.detail)

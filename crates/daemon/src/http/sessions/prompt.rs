@@ -1,4 +1,4 @@
-//! A session gets a prompt.
+//! Sends a prompt to a session.
 
 use std::sync::Arc;
 
@@ -19,14 +19,17 @@ use crate::http::ids::Id;
 use crate::http::problem::Problem;
 use crate::sessions::wire;
 
-/// Sends a prompt. When the answer comes, it is on disk, and its turn runs or waits.
+/// Sends a prompt.
 ///
-/// Nobody has to stay: the turn goes on whether the caller does or not. While a turn runs, further prompts wait for it in
-/// their order, unless `if_busy` is `refuse`. If several machines share a database, it runs on that of the session, unless
-/// `here` is true: then it runs here, if the directory of the session is here too. A second request with the same idempotency key is the same turn.
+/// When the request returns, the prompt is stored on disk, and its turn is running or queued. The turn
+/// continues whether or not the caller stays connected. While a turn is running, further prompts are queued
+/// in order, unless `if_busy` is `refuse`. If several machines share a database, the turn runs on the
+/// session's machine. If `here` is true, it runs on this machine instead, provided that the session's
+/// directory exists here too. A second request with the same idempotency key returns the same turn.
 ///
-/// With `finish`, the daemon seals, checks and applies the plan when the turn ends as `done`, once, also if the caller or the
-/// daemon itself is gone by then. `finish_job` of the turn is the job that does it, and `finished` says what became of the plan.
+/// With `finish`, the daemon seals, checks and applies the plan when the turn ends as `done`. This happens
+/// exactly once, even if the caller has disconnected or the daemon was restarted. The turn's `finish_job` is
+/// the job that does it, and `finished` has the result.
 #[utoipa::path(
     post, path = "/v1/sessions/{id}/turns", operation_id = "start_turn", tag = "sessions", request_body = StartTurn,
     params(("Idempotency-Key" = Option<String>, Header, description = "The same as `idempotency_key`.")),
@@ -49,7 +52,7 @@ pub(crate) async fn start(
         .as_ref()
         .is_some_and(|finish| finish.then == FinishThen::Apply)
     {
-        // What is applied at its end reaches the user's files.
+        // Applying the plan at the end of the turn changes the user's files.
         may_change_workspace(&app, caller.peer).await?;
     }
     let new = NewTurn {

@@ -1,4 +1,4 @@
-//! Prompts that wait.
+//! Queued prompts.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::http::ids::{Id, Ids};
 use crate::http::problem::Problem;
 use crate::sessions::{edit_queued, wire};
 
-/// The turns that wait, in the order in which they will run.
+/// Lists the queued turns, in the order they will run.
 #[utoipa::path(
     get, path = "/v1/sessions/{id}/queue", operation_id = "list_queue", tag = "sessions",
     responses((status = 200, description = "The turns.", body = TurnList), problems::Read),
@@ -31,7 +31,9 @@ pub(crate) async fn list(
     }))
 }
 
-/// Changes a prompt that waits, or its place in the queue. What came with it stays.
+/// Changes a queued prompt, or its position in the queue.
+///
+/// Its attachments stay the same.
 #[utoipa::path(
     put, path = "/v1/sessions/{id}/queue/{turn}", operation_id = "edit_queued", tag = "sessions",
     request_body = EditQueued,
@@ -47,7 +49,9 @@ pub(crate) async fn edit(
     Ok(Json(wire::turn_to_wire(&turn)))
 }
 
-/// Takes a prompt away that waits. Its turn is `cancelled`.
+/// Removes a queued prompt.
+///
+/// Its turn becomes `cancelled`.
 #[utoipa::path(
     delete, path = "/v1/sessions/{id}/queue/{turn}", operation_id = "remove_queued", tag = "sessions",
     responses((status = 200, description = "The session.", body = protocol::Session), problems::ChangeQueued),

@@ -1,7 +1,7 @@
-//! A turn as a stream of server-sent events: what was said, then what is being said, until its end.
+//! A turn as a stream of server-sent events: first what has happened, then what happens live, until the turn ends.
 //!
-//! The body of an event is what the log has, put between other text as it is. What came together goes out together, and is
-//! made once for all readers that follow; so one more reader costs a write.
+//! The data of an event is copied unchanged from the log. Events that arrive together are sent together, and are
+//! rendered once for all live readers, so another reader costs only a write.
 
 use std::io::{self, Write as _};
 use std::sync::Arc;
@@ -25,12 +25,12 @@ use crate::http::problem::Problem;
 use crate::http::query::Query;
 use crate::http::sse::{HEARTBEAT, NOTHING_NEW, named, numbered, stream_of, take_place};
 
-/// Names the form in which all readers of a turn get its events.
+/// The key under which all readers of a turn share the rendered events.
 const FORM: &str = "server-sent events of a turn";
-/// What an event takes besides its body, about.
+/// The approximate size of an event without its data.
 const AROUND_BODY_BYTES: usize = 128;
 
-/// Where a reader begins.
+/// Where a reader starts.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FollowParameters {
@@ -38,8 +38,8 @@ pub(crate) struct FollowParameters {
     tail: Option<u64>,
 }
 
-/// Answers with what happens in a turn, as a stream that ends with the turn. It is described where its path is, beside the
-/// answer in pages.
+/// Responds with the events of a turn, as a stream that ends with the turn. It is documented at its path, together with
+/// the paged response.
 ///
 /// *Cancel safety*: it only reads.
 pub(crate) async fn follow(
@@ -69,7 +69,7 @@ pub(crate) async fn follow(
     Ok(stream_of(place, Following { follow, clock }))
 }
 
-/// Where the pieces of the stream come from.
+/// The source of the stream.
 struct Following {
     follow: TurnFollow,
     clock: Arc<dyn Clock>,
@@ -82,8 +82,8 @@ impl Source for Following {
             biased;
             item = self.follow.next() => match item {
                 Ok(Some(item)) => describe(&item),
-                // The daemon drains: the end of the stream tells the reader to come back to the next one. Or nothing is left
-                // to be told.
+                // The daemon is draining, and the end of the stream makes the reader reconnect to the next
+                // one. Or there is nothing left to send.
                 Ok(None) | Err(FollowEnd::Cancelled(_) | FollowEnd::Removed) => return None,
                 Err(FollowEnd::Failed(error)) => {
                     tracing::warn!(%error, "a stream ends because the turn cannot be read");
@@ -96,7 +96,7 @@ impl Source for Following {
     }
 }
 
-/// An item as one or more events on the wire.
+/// An item as one or more server-sent events.
 fn describe(item: &FollowItem) -> Bytes {
     match item {
         FollowItem::Events(batch) => batch.rendered(FORM, render),
@@ -114,27 +114,28 @@ fn describe(item: &FollowItem) -> Bytes {
     }
 }
 
-/// The data of the event `resync`, as `protocol::TurnResync` has it. A transcript can be large, so it is not copied for that.
+/// The data of the `resync` event, with the same shape as `protocol::TurnResync`. It borrows the transcript, which can
+/// be large.
 #[derive(Serialize)]
 struct Resync<'a> {
     after: u64,
     snapshot: &'a TurnTranscript,
 }
 
-/// Events as all readers get them.
+/// Renders events in the form that all readers share.
 fn render(events: &[Arc<Event>]) -> Bytes {
     let bodies: usize = events.iter().map(|event| event.body.len()).sum();
     let mut bytes = Vec::with_capacity(bodies + events.len() * AROUND_BODY_BYTES);
     for event in events {
         let (sequence, at_ms, kind) = (event.sequence, event.at_ms, &event.kind);
-        // Writing to memory does not fail.
+        // Writing to memory can't fail.
         drop(write!(
             bytes,
             "id: {sequence}-{at_ms}\nevent: {kind}\ndata: {{\"sequence\":{sequence},\"at_ms\":{at_ms},\"data\":"
         ));
         let start = bytes.len();
         bytes.extend_from_slice(&event.body);
-        // In JSON an end of a line stands between two words only. Here it would end the data.
+        // In JSON, a newline can only occur between tokens. Here it would end the data.
         for byte in &mut bytes[start..] {
             if matches!(byte, b'\n' | b'\r') {
                 *byte = b' ';

@@ -1,4 +1,4 @@
-//! Turns are looked at: as a list, one by one, event by event, and as a whole.
+//! Lists and shows turns: their state, their events and their transcript.
 
 use std::sync::Arc;
 
@@ -21,18 +21,17 @@ use crate::http::query::{Query, checked_limit, checked_wait};
 use crate::http::sse::OpenStream;
 use crate::sessions::wire;
 
-/// How many turns are in a page, unless the caller says so.
+/// How many turns are in a page by default.
 const USUAL_LIMIT: u32 = 50;
-/// How many turns are in a page at most. Each has its whole prompt.
+/// How many turns can be in a page. Each includes its whole prompt.
 const MOST: u32 = 200;
-/// How many events are in a page, unless the caller says so.
+/// How many events are in a page by default.
 const USUAL_EVENTS: u32 = 1000;
-/// How many events are in a page at most. A piece of a tool's output has up to 32 KiB.
+/// How many events can be in a page. A piece of a tool's output has up to 32 KiB.
 const MOST_EVENTS: u32 = 10_000;
-/// How many forks of forks are looked through for a turn. Each is a session of its own.
+/// How many levels of forks to search for a turn. Each level is a session of its own.
 const FORKS_LIMIT: usize = 64;
 
-/// What may be asked of the list.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ListParameters {
@@ -40,7 +39,9 @@ pub(crate) struct ListParameters {
     limit: Option<u32>,
 }
 
-/// The turns of a session that have begun, newest first. Those from before a fork are among them.
+/// Lists the turns of a session that have started, newest first.
+///
+/// The list includes turns from before a fork.
 #[utoipa::path(
     get, path = "/v1/sessions/{id}/turns", operation_id = "list_turns", tag = "sessions",
     params(
@@ -62,7 +63,7 @@ pub(crate) async fn list(
         .map(|id| id_in("before", id))
         .transpose()?;
     let page = checked_limit(parameters.limit, USUAL_LIMIT, MOST)? as usize;
-    // One more than was asked for tells whether there are more.
+    // Fetch one more than requested to see whether there are more.
     let mut found = app.sessions.turns(id, before, page + 1).await?;
     let has_more = found.len() > page;
     found.truncate(page);
@@ -73,14 +74,13 @@ pub(crate) async fn list(
     }))
 }
 
-/// What may be asked of a turn.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ShowParameters {
     wait_ms: Option<u64>,
 }
 
-/// One turn.
+/// Returns a turn.
 #[utoipa::path(
     get, path = "/v1/sessions/{id}/turns/{turn}", operation_id = "show_turn", tag = "sessions",
     params(
@@ -103,7 +103,6 @@ pub(crate) async fn show(
     Ok(Json(wire::turn_shown(&app.jobs, &found).await?))
 }
 
-/// What may be asked of the events.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct EventParameters {
@@ -112,16 +111,17 @@ pub(crate) struct EventParameters {
     limit: Option<u32>,
 }
 
-/// What happened in a turn, oldest first.
+/// Lists the events of a turn, oldest first.
 ///
-/// With `Accept: text/event-stream` it is a stream of server-sent events: what is there, then what comes, until the turn is
-/// over. The id of an event is its place and when it was written, its name is its kind, its data is a `TurnEvent`. An event `resync` has a
-/// `TurnResync` as its data: the reader takes its snapshot in place of all that it had. The last event is `end`, with a
-/// `TurnEnd`. A stream that ends without it ended because the daemon did; a reader that comes back with `Last-Event-ID`
-/// misses nothing and sees nothing twice.
+/// With `Accept: text/event-stream`, the response is a stream of server-sent events: first the existing ones,
+/// then new ones as they happen, until the turn is over. The id of an event is its position and when it was
+/// written, its name is its kind, and its data is a `TurnEvent`. The data of a `resync` event is a
+/// `TurnResync`: replace everything read so far with its snapshot. The last event is `end`, with a `TurnEnd`.
+/// A stream that ends without it ended because the daemon stopped. Reconnect with `Last-Event-ID` to continue
+/// without missing or repeating events.
 ///
-/// Events of a turn that was over long ago may have been folded together: `first` is the first one that is still there, and
-/// the transcript has all that was said.
+/// The events of a turn that ended long ago may have been compacted: `first` is the first one that is still
+/// stored, and the transcript has the complete content.
 #[utoipa::path(
     get, path = "/v1/sessions/{id}/turns/{turn}/events", operation_id = "follow_turn", tag = "sessions",
     params(
@@ -175,7 +175,7 @@ async fn page(
     }))
 }
 
-/// An event as it is kept. What cannot be read is told as something that is not known.
+/// A stored event. If it can't be read, it is reported as unknown.
 fn event_to_wire(event: &Event) -> protocol::TurnEvent {
     protocol::TurnEvent {
         sequence: event.sequence.get(),
@@ -184,7 +184,7 @@ fn event_to_wire(event: &Event) -> protocol::TurnEvent {
     }
 }
 
-/// What a reader of all events of a turn has in the end, or has so far.
+/// Returns the transcript of a turn: the combined result of all of its events so far.
 #[utoipa::path(
     get, path = "/v1/sessions/{id}/turns/{turn}/transcript", operation_id = "show_transcript", tag = "sessions",
     responses((status = 200, description = "The transcript.", body = protocol::TurnTranscript), problems::ReadTurn),
@@ -198,7 +198,7 @@ pub(crate) async fn transcript(
     Ok(Json(transcript))
 }
 
-/// A turn of a session, or one from before it was forked.
+/// A turn of a session, including turns from before it was forked.
 ///
 /// *Cancel safety*: it only reads.
 pub(super) async fn find(app: &App, Ids(session, id): Ids<SessionId, TurnId>) -> Result<Turn, SessionError> {
@@ -208,7 +208,7 @@ pub(super) async fn find(app: &App, Ids(session, id): Ids<SessionId, TurnId>) ->
     {
         return Ok(turn.clone());
     }
-    // One that is not there is so whatever the turn is.
+    // If the session doesn't exist, report that, whatever the turn is.
     let mut fork = app.sessions.get(session).await?.record.facts.forked_from;
     let turn = turn?;
     for _ in 0..FORKS_LIMIT {

@@ -15,12 +15,12 @@ use super::streams::{self, Ending, Sink};
 
 /// How a command is stopped: SIGTERM now, SIGKILL two seconds later.
 const STOP: StopPlan = StopPlan::PROMPT;
-/// How long its streams are read after everything of a command has gone. What it has said is there already, and is read
-/// at once; only a stream that somebody else has open is waited for.
+/// How long to read the streams of a command after all its processes have ended. Its own output is there already and is
+/// read at once; this only waits for a stream that another process still has open.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// Sees a child through: gives it its input, takes its output, and stops it when the scope is cancelled or its output
-/// is not wanted. When this returns, nothing of the child runs any more.
+/// Supervises a child: feeds its input, takes its output, and stops it when the scope is cancelled or its output is
+/// refused. When this returns, none of the child's processes are running.
 pub(super) async fn see_through(
     child: &Child,
     content: Content,
@@ -35,7 +35,8 @@ pub(super) async fn see_through(
     };
     let carry = async |outlet, channel| match outlet {
         Some(outlet) => streams::carry(outlet, channel, sink, &ending).await,
-        // The child is new, so nobody has taken it before: its standard error goes where its standard output does.
+        // The child is new, so its stderr can't have been taken before: it goes to the same stream as its
+        // stdout.
         None => Ok(()),
     };
     let mut said = pin!(async {
@@ -52,8 +53,8 @@ pub(super) async fn see_through(
     let mut fed = Fed::Whole;
     let mut last_words = Deadline::never();
     loop {
-        // An end comes before a wish to stop: what is done is done. Input comes before output, of which there may be
-        // no end, so that neither starves.
+        // The end goes before a request to stop: what is done is done. Input goes before output, which may be
+        // endless, so that neither starves.
         let reason = tokio::select! {
             biased;
             it = &mut end, if ended.is_none() => {
@@ -94,7 +95,7 @@ pub(super) async fn see_through(
     }
 }
 
-/// Somebody else has the job, and this attempt is over; or the log has failed.
+/// Another daemon has the job and this attempt is over, or the log has failed.
 fn refused(error: OutputError) -> Why {
     match error {
         OutputError::Fenced | OutputError::Finished => Why::Stopped,

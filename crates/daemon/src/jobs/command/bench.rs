@@ -1,4 +1,4 @@
-//! What tests of commands need: a real keeper, and an output that is looked at.
+//! Helpers for tests of commands: a real keeper, and an output that can be inspected.
 
 use std::fs;
 use std::io::Write;
@@ -25,10 +25,10 @@ use crate::jobs::inputs::Inputs;
 
 /// Long enough for anything that happens at all.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
-/// More than any command here has to say.
+/// More than any command here writes.
 pub(super) const HEARD_LIMIT_BYTES: usize = 64 * 1024 * 1024;
 
-/// The keeper is a program of this crate's tests, and lies beside them.
+/// The keeper is a binary of this crate's tests, and is built next to them.
 pub(crate) fn keeper() -> KeeperProgram {
     let own = std::env::current_exe().unwrap();
     let path = own.ancestors().nth(2).unwrap().join("daemon-test-keeper");
@@ -161,14 +161,14 @@ impl Bench {
     }
 }
 
-/// Sandboxes that are plain directories, and whose ends the test chooses.
+/// Sandboxes that are plain directories. The test chooses what they return.
 #[derive(Debug, Default)]
 pub(super) struct FakeSandboxes {
-    /// Guards how the next command gets in.
+    /// Guards the result of the next `enter`.
     pub(super) entrance: Mutex<Option<Result<Entrance, PlanError>>>,
-    /// Guards what is found when it has left.
+    /// Guards the result of the next `leave`.
     pub(super) found: Mutex<Option<Result<Option<Changeset>, PlanError>>>,
-    /// Guards what happened, in words.
+    /// Guards the recorded calls, as text.
     pub(super) happened: Mutex<Vec<String>>,
 }
 
@@ -200,16 +200,16 @@ impl Sandboxes for FakeSandboxes {
     }
 }
 
-/// What a command said.
+/// The output of a command.
 #[derive(Debug, Default)]
 pub(super) struct Heard {
-    /// Guards what was heard so far.
+    /// Guards the output so far.
     pub(super) said: Mutex<[Vec<u8>; 2]>,
-    /// What is said to whoever speaks.
+    /// The error to return for output.
     pub(super) refusal: Option<OutputError>,
-    /// If there is one, nothing is taken before somebody lets it.
+    /// If set, output is accepted only as the test allows it.
     pub(super) gate: Option<Semaphore>,
-    /// A stream that is filled again whenever something of it has been taken.
+    /// Guards a stream that is refilled whenever output from it has been taken.
     pub(super) flood: Mutex<Option<fs::File>>,
 }
 

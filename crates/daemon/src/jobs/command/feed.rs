@@ -1,5 +1,5 @@
-//! What a command reads: what was submitted with it, or what its client sends while it runs. The client is told how much was
-//! read, and can leave the rest where it found it.
+//! The input of a command: submitted with it, or sent by its client while it runs. The client learns how much was read,
+//! so it can leave the rest unread on its side.
 
 use std::io;
 use std::sync::Arc;
@@ -13,13 +13,12 @@ use tokio::net::unix::pipe::Sender;
 
 use crate::jobs::inputs::{CommandInput, Input, Taken};
 
-/// How long a command waits for its client to come. It comes at once; one that died before that never does.
+/// How long a command waits for its client to connect. Clients connect at once; one that died before that never does.
 const CLIENT_WITHIN: Duration = Duration::from_secs(10);
 
 /// Where the input of a command comes from.
 #[derive(Debug)]
 pub(super) enum Content {
-    /// There is none.
     Nothing,
     /// It was submitted with the command.
     Blob(Box<BlobReader>),
@@ -27,16 +26,16 @@ pub(super) enum Content {
     Client(CommandInput),
 }
 
-/// What became of the input.
+/// What happened to the input.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Fed {
-    /// The command had all of it, or did not want more.
+    /// The command read all of it, or didn't want more.
     Whole,
-    /// Its client went away before the end.
+    /// The client disconnected before the end.
     Cut,
 }
 
-/// Why a command could not be fed.
+/// Why a command couldn't be fed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum FeedError {
     #[error(transparent)]
@@ -45,7 +44,7 @@ pub(super) enum FeedError {
     Pipe(#[from] io::Error),
 }
 
-/// Gives a command its input, and then the end of it. One that reads no more need not have it all.
+/// Feeds a command its input, then closes it. A command may stop reading early.
 pub(super) async fn feed(
     stdin: Option<Sender>,
     content: Content,
@@ -70,7 +69,7 @@ async fn feed_blob(mut stdin: Sender, mut content: BlobReader) -> Result<Fed, Fe
     Ok(Fed::Whole)
 }
 
-/// A command that is being fed by its client. When this goes, the client is told how much was read.
+/// A command that is being fed by its client. Dropping this tells the client how much was read.
 struct Feeding {
     inlet: Inlet,
     input: CommandInput,

@@ -1,4 +1,4 @@
-//! A job's command, as a child of this daemon.
+//! Runs a job's command as a child of this daemon.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -20,37 +20,36 @@ use super::sandbox::{Patience, SandboxAccess, directory};
 use super::streams::Sink;
 use crate::jobs::inputs::Inputs;
 
-/// What a terminal calls itself where the environment does not say. It is what nearly all of them call themselves.
+/// The value of `TERM` if the environment doesn't set it. Nearly all terminals use this name.
 const TERMINAL_NAME: &str = "xterm-256color";
-/// What is said where a confinement was asked for and there is none.
+/// The message if confinement was requested and isn't available.
 const NOT_CONFINED: &str =
     "the command was not run: it may write only below some directories, and this kernel cannot see to that";
 
-/// What is said where the environment of a command is gone. Without it, it would be another command.
+/// The error if the environment of a command is missing. Without it, this would be a different command.
 const NO_ENVIRONMENT: &str =
     "the command was not run: the environment that it was submitted with is gone; submit it again";
 
-/// Runs commands.
 #[derive(Debug)]
 pub(crate) struct CommandHandler {
     processes: Processes,
-    /// What commands read is in its blobs.
+    /// Its blobs hold the input of commands.
     log: Log,
-    /// What a command gets that names no environment.
+    /// The environment of commands that don't bring their own.
     environment: BTreeMap<OsString, OsString>,
     environments: Environments,
     access: SandboxAccess,
-    /// Where their clients feed them.
+    /// Where clients connect to feed commands.
     inputs: Inputs,
     clock: Arc<dyn Clock>,
 }
 
-/// With what a command changes files, as it stands in a changeset.
+/// The tool that changes are attributed to in a changeset.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Tool {
-    /// It is a command that somebody wants to be run.
+    /// A command that a user or agent runs.
     Shell,
-    /// It is a check of the plan.
+    /// A check of the plan.
     Check,
 }
 
@@ -95,7 +94,7 @@ impl CommandHandler {
         }
     }
 
-    /// Does the work of a job whose payload is a command. See [`Handler::run`](jobs::Handler::run).
+    /// Runs a job with a command as its payload. See [`Handler::run`](jobs::Handler::run).
     ///
     /// *Cancel safety*: it must not be dropped before it has returned.
     pub(crate) async fn run(&self, work: Work, tool: Tool) -> AttemptOutcome {
@@ -150,7 +149,7 @@ impl CommandHandler {
         }
     }
 
-    /// Runs a command where everybody is.
+    /// Runs a command outside any sandbox.
     async fn run_here(
         &self,
         payload: CommandPayload,
@@ -162,7 +161,7 @@ impl CommandHandler {
         if is_confined && landlock_support() == Enforcement::None {
             return never_ran(AttemptVerdict::FailedPermanently, NOT_CONFINED);
         }
-        // When a start that is not wanted any more returns, nothing of it runs. It has a limit of its own as well.
+        // If a cancelled start returns, nothing of it is running. It has its own timeout as well.
         let spec = self.spec(payload, order);
         let child = match self.processes.spawn_while(&order.scope, spec).await {
             Ok(child) => child,
@@ -177,8 +176,8 @@ impl CommandHandler {
         with_input(of_end(why, &ended, confinement), fed)
     }
 
-    /// Runs a command in the sandbox of a plan. However it ends, it is seen out. Where the kernel cannot confine it, it
-    /// runs all the same, and that is said.
+    /// Runs a command in the sandbox of a plan. However the command ends, this leaves the sandbox properly. If the
+    /// kernel can't confine the command, it runs anyway, and the result says so.
     async fn run_in_plan(
         &self,
         payload: CommandPayload,
@@ -215,7 +214,7 @@ impl CommandHandler {
         self.access.leave(&stay, outcome, patience).await
     }
 
-    /// What the command shall read.
+    /// The input of the command.
     async fn content(&self, stdin: Option<BlobId>) -> Result<Content, AttemptOutcome> {
         let Some(id) = stdin else {
             return Ok(Content::Nothing);
@@ -249,7 +248,7 @@ impl CommandHandler {
                 .map(|(name, value)| (name.into(), value.into()))
                 .collect(),
         };
-        // Where it was is not where it is. One that does not know gets it from the system.
+        // The inherited value is wrong in the new directory. A program without `PWD` asks the system.
         if let Some(directory) = environment.get_mut(&OsString::from("PWD")) {
             *directory = payload.directory.clone().into();
         }
@@ -271,7 +270,7 @@ impl CommandHandler {
                 None => Confinement::None,
                 Some(paths) => Confinement::WriteBelow(paths.into_iter().map(PathBuf::from).collect()),
             },
-            // Whoever watches a terminal sees both streams in one order, which only one stream can keep.
+            // On a terminal, both streams appear in one order, which only a single stream can preserve.
             stderr: match payload.terminal {
                 Some(_) => StandardError::WithOutput,
                 None => StandardError::HandedOut,
@@ -281,7 +280,7 @@ impl CommandHandler {
         }
     }
 
-    /// The same command, as it is run in a sandbox.
+    /// The same command, as it runs in a sandbox.
     async fn spec_inside(
         &self,
         payload: CommandPayload,
@@ -309,7 +308,7 @@ impl CommandHandler {
     }
 }
 
-/// What is said of an input that ended too early: the command may have taken a part for the whole.
+/// Marks the outcome if the input ended too early: the command may have taken a part for the whole.
 fn with_input(mut outcome: AttemptOutcome, fed: Fed) -> AttemptOutcome {
     if fed == Fed::Cut
         && let Some(result) = outcome.result.as_object_mut()

@@ -1,14 +1,16 @@
 //! The handler that runs commands.
 //!
-//! - `payload` is a command as a job carries it, checked when it is submitted; `title` is its one line for people.
-//! - `handler` makes it a child of this daemon, and an attempt of it an outcome.
-//! - `sandbox` lets it into the sandbox of a plan, and sees it out.
-//! - `attempt` sees one child through: input, output, stop, end. `streams` and `feed` carry the bytes, `outcome` has the words.
+//! - `payload` is a command as stored in a job, validated when it is submitted; `title` is its one-line summary for
+//!   people.
+//! - `handler` starts it as a child of this daemon, and turns an attempt into an outcome.
+//! - `sandbox` enters and leaves the sandbox of a plan.
+//! - `attempt` supervises one child: input, output, stop, end. `streams` and `feed` carry the bytes, `outcome` has the
+//!   texts.
 //!
-//! **Invariant:** when an attempt has been answered, nothing of its tree runs any more, but for what could not even be
-//! killed, and that is named.
+//! **Invariant:** when an attempt has returned, none of its processes are running, except those that couldn't even be
+//! killed, and the outcome names them.
 //!
-//! **Boundary:** it knows processes, blobs and sandboxes, and nothing of HTTP, queues or retries.
+//! **Boundary:** it knows processes, blobs and sandboxes, but not HTTP, queues or retries.
 
 mod attempt;
 #[cfg(test)]

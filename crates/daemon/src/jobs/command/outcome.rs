@@ -1,4 +1,4 @@
-//! What is said of an attempt, for people and for programs.
+//! Describes the outcome of an attempt, for people and for programs.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use jobs::{AttemptOutcome, AttemptVerdict};
 use process::{Ended, Enforcement, Exit, SpawnError};
 use serde_json::{Map, Value, json};
 
-/// Signals by which programs end, and what people call them.
+/// Signals that end programs, with their common names.
 const SIGNALS: &[(i32, &str)] = &[
     (1, "SIGHUP"),
     (2, "SIGINT"),
@@ -31,17 +31,17 @@ const SIGNALS: &[(i32, &str)] = &[
 /// Why an attempt ended.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum Why {
-    /// The command did.
+    /// The command ended on its own.
     ByItself,
-    /// It was to be stopped.
+    /// It was stopped.
     Stopped,
-    /// What it should read could not be read.
+    /// Its input couldn't be read.
     Input(String),
-    /// What it said could not be kept.
+    /// Its output couldn't be stored.
     Output(String),
 }
 
-/// The outcome of a command that ran. `confinement` is nothing if none was asked for.
+/// The outcome of a command that ran. `confinement` is `None` if none was requested.
 pub(super) fn of_end(why: Why, ended: &Ended, confinement: Option<Enforcement>) -> AttemptOutcome {
     let (verdict, text) = match why {
         Why::ByItself if ended.exit == Exit::Code(0) => (AttemptVerdict::Succeeded, String::new()),
@@ -110,7 +110,7 @@ fn result(ended: &Ended, confinement: Option<Enforcement>) -> Value {
     Value::Object(result)
 }
 
-/// The outcome of a command that did not run.
+/// The outcome of a command that didn't run.
 pub(super) fn never_ran(verdict: AttemptVerdict, text: impl Into<String>) -> AttemptOutcome {
     AttemptOutcome {
         verdict,
@@ -119,12 +119,12 @@ pub(super) fn never_ran(verdict: AttemptVerdict, text: impl Into<String>) -> Att
     }
 }
 
-/// The outcome of a command that could not be started.
+/// The outcome of a command that couldn't be started.
 pub(super) fn of_spawn_error(error: &SpawnError) -> AttemptOutcome {
     let verdict = match error {
         SpawnError::Program { source, .. } | SpawnError::Directory { source, .. } => for_good(source),
         SpawnError::Limits(_) | SpawnError::Confinement(_) => AttemptVerdict::FailedPermanently,
-        // The daemon ends, and so does everything that it runs.
+        // The daemon is stopping, and so is everything that it runs.
         SpawnError::Stopped => AttemptVerdict::Stopped,
         SpawnError::Means(_) | SpawnError::Keeper(_) | SpawnError::Ledger(_) | SpawnError::TooMany { .. } => {
             AttemptVerdict::Failed
@@ -133,7 +133,7 @@ pub(super) fn of_spawn_error(error: &SpawnError) -> AttemptOutcome {
     never_ran(verdict, with_causes(error))
 }
 
-/// What is missing or forbidden is so the next time; what is busy or scarce may not be.
+/// Something missing or forbidden stays so the next time; something busy or scarce may not.
 fn for_good(error: &io::Error) -> AttemptVerdict {
     use io::ErrorKind;
     match error.kind() {
@@ -147,7 +147,7 @@ fn for_good(error: &io::Error) -> AttemptVerdict {
     }
 }
 
-/// An error with all that stands behind it.
+/// An error with all its causes.
 pub(super) fn with_causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();

@@ -1,4 +1,4 @@
-//! A command as a job carries it.
+//! A command as stored in a job.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path};
@@ -9,57 +9,54 @@ use serde::{Deserialize, Serialize};
 use super::title;
 use crate::jobs::environments::shareable;
 
-/// The largest terminal, in columns and in rows. Programs keep a picture of it in memory, so it must not be absurd.
+/// The largest terminal, in columns and in rows. Programs keep its contents in memory, so it must not be absurd.
 const TERMINAL_LIMIT: u16 = 4096;
 
-/// A command. It is written into the log when the job is submitted, so its shape can only grow.
+/// A command. It is stored in the log when the job is submitted, so fields can only be added.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub(crate) struct CommandPayload {
-    /// What to run.
     pub(crate) line: CommandLine,
     /// The absolute path of the directory that it starts in.
     pub(crate) directory: String,
-    /// Its whole environment; that of the daemon if there is none. It may have secrets in it, so it goes into the log only
-    /// if another daemon may have to run the command. Earlier versions always put it there.
+    /// Its whole environment; `None` for the daemon's. It may contain secrets, so it goes into the log only if another
+    /// daemon may have to run the command. Earlier versions always stored it there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) environment: Option<BTreeMap<String, String>>,
-    /// Whether the environment is kept beside the log, under the id of the job.
+    /// Whether the environment is stored next to the log, under the id of the job.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) environment_is_kept: bool,
-    /// Whether an agent has started it, outside of every sandbox.
+    /// Whether an agent started it, outside all sandboxes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) is_of_agent: bool,
-    /// The terminal that it writes to, if it does.
+    /// The terminal that it writes to, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) terminal: Option<JobTerminal>,
-    /// Where it may write, if that is confined.
+    /// The directories that it may write to, if it is confined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) write_below: Option<Vec<String>>,
-    /// What each of its processes may use.
+    /// The resource limits of each of its processes.
     #[serde(default, skip_serializing_if = "is_unlimited")]
     pub(crate) limits: process::Limits,
-    /// The plan in whose sandbox it runs, if it does.
+    /// The plan with the sandbox that it runs in, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) plan: Option<PlanPlace>,
-    /// Whether a client sends what it reads.
+    /// Whether a client sends its input.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) attach_stdin: bool,
 }
 
-/// A place in the sandbox of a plan.
+/// A directory in the sandbox of a plan.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub(crate) struct PlanPlace {
-    /// The plan.
     pub(crate) id: String,
-    /// The directory that the command starts in, from the root of the workspace; empty for the root itself. Where that
-    /// is depends on how the sandbox is made.
+    /// The directory that the command starts in, relative to the root of the workspace; empty for the root itself. Its
+    /// actual path depends on how the sandbox is built.
     pub(crate) below: String,
 }
 
 /// A plan that a command is to run in.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PlanSite<'a> {
-    /// The plan.
     pub(crate) id: PlanId,
     /// The root of its workspace.
     pub(crate) workspace: &'a Path,
@@ -77,13 +74,12 @@ pub(crate) enum CommandLine {
     Shell(String),
 }
 
-/// A command that cannot be run.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("`{field}` {why}")]
 pub(crate) struct BadCommand {
-    /// What about it, as a path in the request.
+    /// The invalid part, as a path in the request.
     pub(crate) field: &'static str,
-    /// What is wrong with that.
+    /// What is wrong with it.
     pub(crate) why: String,
 }
 
@@ -93,8 +89,8 @@ fn bad(field: &'static str, why: impl Into<String>) -> BadCommand {
 }
 
 impl CommandPayload {
-    /// The command of a request, once it has been checked. It looks whether the directory is there, and so blocks. What
-    /// the command reads is not part of it: that is a blob of the job.
+    /// Validates the command of a request. It checks that the directory exists, so it blocks. The input of the command
+    /// isn't included: that is a blob of the job.
     pub(crate) fn from_wire(command: &protocol::JobCommand) -> Result<Self, BadCommand> {
         let payload = Self::parsed(command)?;
         match std::fs::metadata(&payload.directory) {
@@ -104,8 +100,8 @@ impl CommandPayload {
         }
     }
 
-    /// The same for a command that runs in the sandbox of a plan. Its directory is one of the workspace, as the command
-    /// sees it. Whether it is there is only known in the sandbox.
+    /// The same for a command that runs in the sandbox of a plan. Its directory is in the workspace, as the command
+    /// sees it. Whether it exists is only known inside the sandbox.
     pub(crate) fn from_wire_in(
         command: &protocol::JobCommand,
         site: PlanSite<'_>,
@@ -120,7 +116,7 @@ impl CommandPayload {
         })?;
         let mut environment = payload.environment;
         if let Some(environment) = &mut environment {
-            // Shells and build tools believe it.
+            // Shells and build tools trust it.
             let here = site.sandbox.join(&below);
             environment.insert("PWD".to_owned(), here.display().to_string());
         }
@@ -134,7 +130,7 @@ impl CommandPayload {
         })
     }
 
-    /// A check of a plan.
+    /// The command for a check of a plan.
     pub(crate) fn of_check(plan: PlanId, workspace: &Path, command: &str) -> Self {
         Self {
             line: CommandLine::Shell(command.to_owned()),
@@ -153,14 +149,14 @@ impl CommandPayload {
         }
     }
 
-    /// Takes the environment out, for it to be kept beside the log.
+    /// Removes the environment, so that it can be stored next to the log.
     pub(crate) fn take_environment(&mut self) -> Option<BTreeMap<String, String>> {
         let environment = self.environment.take();
         self.environment_is_kept = environment.is_some();
         environment
     }
 
-    /// The plan that it runs in, if it does.
+    /// The plan that it runs in, if any.
     pub(crate) fn plan_id(&self) -> Option<PlanId> {
         self.plan.as_ref()?.id.parse().ok()
     }
@@ -198,7 +194,7 @@ impl CommandPayload {
         Ok(payload)
     }
 
-    /// Everything that can be told without looking at the machine.
+    /// Checks everything that doesn't depend on the machine.
     fn check(&self) -> Result<(), BadCommand> {
         match &self.line {
             CommandLine::Shell(line) if line.trim().is_empty() => {
@@ -235,19 +231,19 @@ impl CommandPayload {
         }
     }
 
-    /// As it stands in a job.
+    /// Serializes it for a job.
     ///
     /// # Errors
-    /// It cannot be written down.
+    /// It can't be serialized.
     pub(crate) fn encode(&self) -> Result<Vec<u8>, serde_json::Error> {
         serde_json::to_vec(self)
     }
 
-    /// What makes it this command and no other. Where it was asked from, the variables there and the size of the
-    /// terminal, does not belong to it: the same command from another shell is the same.
+    /// What identifies this command. The variables and the terminal size of the calling shell aren't part of it: the
+    /// same command from another shell is the same command.
     ///
     /// # Errors
-    /// It cannot be written down.
+    /// It can't be serialized.
     pub(crate) fn essence(&self) -> Result<Vec<u8>, serde_json::Error> {
         let essence = Self {
             environment: None,
@@ -258,7 +254,6 @@ impl CommandPayload {
         essence.encode()
     }
 
-    /// From a job.
     pub(crate) fn decode(payload: &[u8]) -> Result<Self, serde_json::Error> {
         serde_json::from_slice(payload)
     }
@@ -272,7 +267,7 @@ impl CommandPayload {
     }
 }
 
-/// Where a directory is, from the root of a plan's workspace; `None` if it is not in it.
+/// A directory relative to the root of a plan's workspace; `None` if it is outside.
 fn below(site: PlanSite<'_>, directory: &Path) -> Option<String> {
     let roots = [site.workspace, site.sandbox];
     let below = roots.iter().find_map(|root| directory.strip_prefix(root).ok())?;

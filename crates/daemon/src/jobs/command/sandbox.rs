@@ -1,4 +1,4 @@
-//! A command in the sandbox of a plan: how it gets in, and what is known of it when it has left.
+//! Runs a command in the sandbox of a plan: how it enters, and what is recorded when it leaves.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -16,16 +16,16 @@ use serde_json::{Map, Value, json};
 use super::outcome::{never_ran, with_causes};
 use super::payload::PlanPlace;
 
-/// The pause before the next try. The log itself waits longer, as long as it cannot connect.
+/// The pause between attempts. The log itself waits longer while it can't connect.
 const TRY_AGAIN: Duration = Duration::from_millis(100);
 
-/// Who has the sandboxes of plans.
+/// Provides the sandboxes of plans.
 #[async_trait]
 pub(crate) trait Sandboxes: Send + Sync + std::fmt::Debug {
-    /// A command is about to run in the sandbox of a plan.
+    /// Called before a command runs in the sandbox of a plan.
     async fn enter(&self, plan: PlanId, stay: Attribution) -> Result<CommandRun, PlanError>;
 
-    /// Nothing of it runs any more. The changeset with what it changed, if it changed anything.
+    /// Called when none of its processes are running. Returns the changeset with its changes, if it changed anything.
     async fn leave(&self, stay: &CommandRun) -> Result<Option<Changeset>, PlanError>;
 }
 
@@ -40,7 +40,7 @@ impl Sandboxes for Plans {
     }
 }
 
-/// How long a command waits for a log that is away: as long as it is wanted.
+/// How long a command waits for a log that is unreachable: as long as the command is wanted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Patience<'a> {
     pub(super) clock: &'a Arc<dyn Clock>,
@@ -48,7 +48,7 @@ pub(super) struct Patience<'a> {
 }
 
 impl Patience<'_> {
-    /// Does something, and again while the log cannot be reached.
+    /// Runs an operation, and repeats it while the log is unreachable.
     async fn wait_out<T, F>(self, act: impl Fn() -> F) -> Result<T, PlanError>
     where
         F: Future<Output = Result<T, PlanError>>,
@@ -68,7 +68,7 @@ impl Patience<'_> {
     }
 }
 
-/// The sandboxes, and where commands in them may write as well.
+/// The sandboxes, and the additional directories that commands in them may write to.
 #[derive(Clone, Debug)]
 pub(crate) struct SandboxAccess {
     pub(crate) sandboxes: Arc<dyn Sandboxes>,
@@ -76,7 +76,7 @@ pub(crate) struct SandboxAccess {
 }
 
 impl SandboxAccess {
-    /// Lets a command in.
+    /// Prepares the sandbox for a command.
     pub(super) async fn enter(
         &self,
         place: &PlanPlace,
@@ -99,7 +99,7 @@ impl SandboxAccess {
         })
     }
 
-    /// Sees it out: what it changed is recorded, and said.
+    /// Leaves the sandbox: records the changes of the command, and reports them in the outcome.
     pub(super) async fn leave(
         &self,
         stay: &CommandRun,
@@ -119,8 +119,8 @@ impl SandboxAccess {
         }
     }
 
-    /// Everywhere that a command with this environment may write: what the sandbox lets it, where it asked for, and where
-    /// the owner of the daemon lets all of them.
+    /// All directories that a command with this environment may write to: those of the sandbox, those that it asked
+    /// for, and those that the configuration allows for all commands.
     pub(super) async fn writable(
         &self,
         entrance: &Entrance,
@@ -140,7 +140,7 @@ impl SandboxAccess {
     }
 }
 
-/// Where a command starts, as it sees it.
+/// The working directory of a command, as it sees it.
 pub(super) fn directory(entrance: &Entrance, place: &PlanPlace) -> PathBuf {
     match place.below.as_str() {
         "" => entrance.root.clone(),
@@ -148,7 +148,7 @@ pub(super) fn directory(entrance: &Entrance, place: &PlanPlace) -> PathBuf {
     }
 }
 
-/// What is so the next time too is hopeless.
+/// An error that would recur on a retry is permanent.
 fn of_refusal(error: &PlanError) -> AttemptVerdict {
     match error {
         PlanError::NotFound(_)
@@ -164,7 +164,7 @@ fn of_refusal(error: &PlanError) -> AttemptVerdict {
 fn with_changes(outcome: AttemptOutcome, plan: PlanId, changeset: Option<&Changeset>) -> AttemptOutcome {
     let mut result = match outcome.result {
         Value::Object(result) => result,
-        // It did not run.
+        // It didn't run.
         _ => Map::new(),
     };
     result.insert("plan".to_owned(), json!(plan.to_string()));
@@ -178,7 +178,7 @@ fn with_changes(outcome: AttemptOutcome, plan: PlanId, changeset: Option<&Change
     }
 }
 
-/// What a command did and nobody knows of is not done.
+/// If a command's changes weren't recorded, it didn't succeed.
 fn not_recorded(outcome: AttemptOutcome, why: &str) -> AttemptOutcome {
     let verdict = match outcome.verdict {
         AttemptVerdict::Succeeded => AttemptVerdict::Failed,

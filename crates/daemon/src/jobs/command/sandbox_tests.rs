@@ -33,13 +33,13 @@ fn inside(bench: &Bench, below: &str, line: &str) -> CommandPayload {
     }
 }
 
-/// Lets the next command into a directory.
+/// Lets the next command enter a directory.
 fn let_in(bench: &Bench, root: &Path) {
     let entrance = Entrance {
         view: None,
         root: root.to_owned(),
         write_below: vec![root.to_owned()],
-        // So that nothing outside can be written, the tests being where temporary files are.
+        // So that nothing outside is writable: the tests run where temporary files are.
         kept_apart: vec![root.to_owned()],
         environment: BTreeMap::from([(OsString::from("MARK"), OsString::from("from the entrance"))]),
     };
@@ -62,7 +62,7 @@ fn changeset() -> Changeset {
     }
 }
 
-/// What a result has in it for a command that ran in the sandbox.
+/// The expected result of a command that ran in the sandbox.
 fn result(members: Value) -> Value {
     let mut result = json!({ "plan": PLAN, "confinement": landlock_support() });
     for (name, value) in members.as_object().unwrap() {
@@ -132,7 +132,7 @@ async fn a_command_is_seen_out_however_it_ends() {
     assert_eq!(seen.result["plan"], PLAN);
     assert_eq!(happened(&bench), [ENTERS, "stay is over"]);
 
-    // One that is cancelled before it starts does not even get in.
+    // A command that is cancelled before it starts doesn't even enter.
     let seen = bench.run(&payload, None, &heard).await;
     assert_eq!(seen.verdict, AttemptVerdict::Stopped);
     assert_eq!(happened(&bench), [""; 0]);
@@ -167,7 +167,7 @@ async fn who_does_not_get_in_does_not_run() {
     }
 }
 
-/// The database is away for a moment when the command has ended: it is recorded when it is back.
+/// The database is unreachable for a moment when the command ends: the changes are recorded once it is back.
 #[tokio::test]
 async fn what_a_command_changed_waits_for_a_log_that_is_away() {
     let bench = Bench::new().await;

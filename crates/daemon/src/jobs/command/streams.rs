@@ -1,4 +1,4 @@
-//! The bytes of a command: what it says.
+//! The output streams of a command.
 
 use jobs::{Output, OutputError};
 use kernel::Scope;
@@ -6,15 +6,15 @@ use process::Outlet;
 use protocol::JobChannel;
 use tokio::io::AsyncReadExt;
 
-/// How much is read at once: what a pipe holds.
+/// How much to read at once: the capacity of a pipe.
 const READ_BYTES: usize = 64 * 1024;
-/// How much is read after the command and its tree have gone. A pipe can be made to hold this much, so whatever the
-/// command has said is in it. More comes from somebody who has nothing to do with it, and is left.
+/// How much to read after the command and its process tree have ended. A pipe can be made to hold this much, so all
+/// output of the command is within it. Anything beyond comes from an unrelated process, and is dropped.
 const LAST_BYTES: usize = 1024 * 1024;
 
 /// Where the output of a command goes.
 pub(super) trait Sink: Sync {
-    /// Takes some bytes, and waits while there is no room for them.
+    /// Takes some bytes, waiting while there is no room for them.
     fn take(&self, channel: JobChannel, bytes: &[u8])
     -> impl Future<Output = Result<(), OutputError>> + Send;
 }
@@ -25,16 +25,17 @@ impl Sink for Output {
     }
 }
 
-/// How a command ends, as its streams are told.
+/// Signals to the streams that a command ends.
 #[derive(Debug)]
 pub(super) struct Ending {
-    /// Cancelled when everything of it has gone. What it has said is in its streams by then.
+    /// Cancelled when all its processes have ended. Its output is in the streams by then.
     pub(super) gone: Scope,
-    /// Cancelled some time later. Nothing more is waited for.
+    /// Cancelled some time later, to stop waiting.
     pub(super) over: Scope,
 }
 
-/// Carries one stream of a command to its end, or as far as it is the command's. If bytes are refused the stream is closed, so that nobody waits for them to be read.
+/// Reads one stream of a command to its end, or as far as the output is the command's own. If the sink refuses bytes,
+/// the stream is closed, so that writers don't block on it.
 pub(super) async fn carry(
     mut outlet: Outlet,
     channel: JobChannel,
@@ -50,7 +51,7 @@ pub(super) async fn carry(
         };
         let count = match read {
             Ok(count) if count > 0 => count,
-            // A stream that cannot be read any more has ended too.
+            // A stream that can't be read any more has ended, too.
             Ok(_) | Err(_) => return Ok(()),
         };
         sink.take(channel, &buffer[..count]).await?;

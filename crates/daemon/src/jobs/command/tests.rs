@@ -201,7 +201,7 @@ async fn a_confined_command_says_how_far_it_is() {
             assert!(bench.path("in/file").exists());
         }
     }
-    // A directory that is not there would be a confinement that nobody asked for.
+    // A missing directory would mean a confinement that the caller didn't ask for.
     let payload = CommandPayload {
         write_below: Some(vec![bench.path("missing").to_str().unwrap().to_owned()]),
         ..bench.shell("true")
@@ -219,7 +219,7 @@ async fn a_cancelled_command_is_stopped_with_its_tree_and_heard_to_the_end() {
     let heard = Heard::default();
     let payload = bench.shell(line);
     let (seen, ()) = tokio::join!(bench.run(&payload, None, &heard), async {
-        // The command may get that far before the daemon hears that it was started.
+        // The command may get that far before the daemon learns that it started.
         let is_started = || bench.processes.list()[0].state == protocol::ProcessState::Running;
         until("it runs", || bench.path("ready").exists() && is_started()).await;
         bench.cancel();
@@ -233,7 +233,7 @@ async fn a_cancelled_command_is_stopped_with_its_tree_and_heard_to_the_end() {
     assert!(!PathBuf::from(format!("/proc/{pid}")).exists());
     assert_eq!(heard.texts()[0], "bye\n");
 
-    // One that is cancelled before it starts does not start.
+    // A command that is cancelled before it starts doesn't start.
     let seen = bench.run(&bench.shell("echo > ran"), None, &heard).await;
     let text = "stopped before it ran: a test: it is time";
     assert_eq!(seen, outcome(AttemptVerdict::Stopped, text, Value::Null));
@@ -253,7 +253,7 @@ async fn a_wish_to_stop_that_comes_after_the_end_changes_nothing() {
         fs::write(bench.path("go"), "").unwrap();
         until("it has ended", || bench.processes.count() == 0).await;
         bench.cancel();
-        // Others run before its last words are taken.
+        // Let other tasks run before its last output is read.
         tokio::time::sleep(Duration::from_millis(20)).await;
         heard.gate.as_ref().unwrap().add_permits(100);
     });
@@ -275,7 +275,7 @@ async fn a_command_whose_output_is_refused_is_stopped() {
             refusal: Some(refusal),
             ..Heard::default()
         };
-        // It would go on for ever, and its child does not even write.
+        // It would run forever, and its child doesn't even write.
         let seen = bench.run(&bench.shell("sleep 1000 & yes"), None, &heard).await;
         assert_eq!(seen.verdict, verdict);
         assert!(seen.text.starts_with(text), "{seen:?}");
@@ -283,7 +283,7 @@ async fn a_command_whose_output_is_refused_is_stopped() {
     }
 }
 
-/// What somebody does with a stream of a command that is none of his.
+/// What an unrelated process does with a stream of the command.
 #[derive(Clone, Copy, Debug)]
 enum Stranger {
     Keeps,
@@ -333,7 +333,7 @@ async fn a_stranger_who_has_the_stream_open_does_not_keep_the_job() {
         );
         let said = &heard.texts()[0];
         assert!(said.starts_with("last\n"), "{stranger:?}");
-        // What comes after the end is taken for the command's as long as it could be.
+        // Output after the end counts as the command's as long as it could be.
         assert!(said.len() < 2 * 1024 * 1024, "{stranger:?}: {} bytes", said.len());
     }
 }

@@ -1,11 +1,11 @@
 //! A command in one line, for people.
 
-/// The longest title. It stands in every list.
+/// The longest title. Every list shows it.
 const TITLE_CHARACTERS: usize = 200;
-/// What a shell leaves alone, beside letters and digits.
+/// Characters that need no quoting in a shell, besides letters and digits.
 const PLAIN: &str = "@%+=:,./-_";
 
-/// A command line that a shell reads as these words.
+/// A command line that a shell parses into these words.
 pub(super) fn quoted(words: &[String]) -> String {
     let is_plain = |word: &str| {
         let is_plain = |character: char| character.is_alphanumeric() || PLAIN.contains(character);
@@ -18,7 +18,7 @@ pub(super) fn quoted(words: &[String]) -> String {
     quoted.collect::<Vec<_>>().join(" ")
 }
 
-/// A text in one line that is not too long. Whatever would break the line is a blank.
+/// A text as one line of limited length. Characters that would break the line become spaces.
 pub(super) fn one_line(text: &str) -> String {
     let plain = text.trim().chars();
     let mut shown: String = plain

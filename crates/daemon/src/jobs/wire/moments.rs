@@ -1,11 +1,11 @@
-//! The history of a job, one line for each moment.
+//! The history of a job, with one line for each event.
 
 use jobs::{Ending, FailReason, Happening, Job, Moment};
 
 use super::{moment_to_wire, spoken};
 use crate::times::written;
 
-/// The moments of a job from its first on, so that it can be said how many attempts there are.
+/// All events of a job, in order, so that the texts can include the number of attempts.
 pub(crate) fn moments_to_wire(job: &Job, moments: &[Moment]) -> Vec<protocol::JobMoment> {
     let attempts = u32::from(job.record.facts.retry.max_retries) + 1;
     let mut failed = 0;
@@ -14,7 +14,7 @@ pub(crate) fn moments_to_wire(job: &Job, moments: &[Moment]) -> Vec<protocol::Jo
         .map(|moment| match &moment.happening {
             Happening::Retrying { ending, .. } => {
                 failed += 1;
-                // Attempts that were interrupted or given back have numbers too, and use up no retry.
+                // Interrupted and returned attempts have numbers too, but don't use up a retry.
                 told(moment, (ending.attempt == failed).then_some(attempts))
             }
             _ => moment_to_wire(moment),
@@ -22,7 +22,7 @@ pub(crate) fn moments_to_wire(job: &Job, moments: &[Moment]) -> Vec<protocol::Jo
         .collect()
 }
 
-/// A moment, and of how many attempts it is about one.
+/// An event; `of` is the total number of attempts, if it is about one of them.
 pub(super) fn told(moment: &Moment, of: Option<u32>) -> protocol::JobMoment {
     let (event, text) = match &moment.happening {
         Happening::Submitted { by } => ("submitted", format!("by {by}")),
@@ -90,7 +90,7 @@ fn ran(ending: &Ending) -> String {
     format!("attempt {}, in {time}", ending.attempt)
 }
 
-/// Why a job was given up, in words.
+/// Why a job failed for good, as text.
 fn reason_text(reason: FailReason) -> &'static str {
     match reason {
         FailReason::AttemptFailed => "the last attempt failed",

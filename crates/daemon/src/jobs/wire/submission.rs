@@ -1,4 +1,4 @@
-//! What was asked for, as a job.
+//! Converts a request to a job.
 
 use std::num::NonZeroU16;
 use std::sync::Arc;
@@ -17,13 +17,14 @@ use crate::http::{Problem, blocking};
 use crate::jobs::{COMMAND, CommandPayload, NewCommand, PlanSite};
 use crate::plans::follower;
 
-/// The most output that a job may ask to be kept: the log has to hold it.
+/// The most output that a job may ask to keep: the log has to store it.
 const MOST_OUTPUT_BYTES: u64 = 1 << 30;
 
-/// The job that a request asks for. How long its names may be, and such, is looked at when it is submitted. What the command reads is put into the log on the way; if the job is then not
-/// submitted, it is dropped again after a while. The environment is not in it.
+/// The job that a request asks for. Submitting it checks limits such as the length of names. The input of the command
+/// is already stored in the log here; if the job isn't submitted, it is garbage-collected later. The environment isn't
+/// included.
 ///
-/// *Cancel safety*: dropped half-way, no job is there, and what was put into the log is collected later.
+/// *Cancel safety*: if dropped, no job is submitted, and what was stored in the log is collected later.
 pub(crate) async fn to_new_job(
     request: SubmitJob,
     by: &str,
@@ -51,7 +52,7 @@ pub(crate) async fn to_new_job(
     let mut payload = payload.map_err(|bad| invalid(bad.field, &bad.why))?;
     payload.is_of_agent = started_for == StartedFor::Agent;
     let environment = match request.anywhere {
-        // Who runs it finds everything in the log.
+        // The daemon that runs it finds everything in the log.
         true => None,
         false => payload.take_environment(),
     };
@@ -123,7 +124,7 @@ pub(crate) async fn to_new_job(
     })
 }
 
-/// The plan that a command is to run in, if it is; one that takes commands, and is with this daemon.
+/// The plan that a command is to run in, if any. The plan must accept commands and be on this daemon.
 async fn plan_of(request: &SubmitJob, plans: &Plans, home_id: HomeId) -> Result<Option<Plan>, Problem> {
     let Some(id) = &request.command.plan else {
         return Ok(None);
@@ -168,7 +169,7 @@ async fn takes_commands(plans: &Plans, id: PlanId, home_id: HomeId) -> Result<Pl
     Ok(plan)
 }
 
-/// The lane that commands of a plan share with those of its siblings, if its parent limits how many run at once.
+/// The lane that commands of a plan share with those of its siblings, if the parent limits how many run at once.
 async fn lane_of_children(plan: &Plan, plans: &Plans) -> Result<Option<Lane>, Problem> {
     let Some(parent) = plan.record.facts.parent else {
         return Ok(None);
@@ -183,7 +184,7 @@ async fn lane_of_children(plan: &Plan, plans: &Plans) -> Result<Option<Lane>, Pr
     }))
 }
 
-/// A problem with one field of the request, whose name begins the sentence.
+/// A problem with one field of the request. The sentence starts with the field's name.
 pub(crate) fn invalid(field: &str, why: &str) -> Problem {
     Problem::new(ErrorCode::InvalidRequest, format!("`{field}` {why}.")).in_field(field)
 }
@@ -204,7 +205,7 @@ fn stdin_of(request: &SubmitJob) -> Result<Option<Vec<u8>>, Problem> {
     }
 }
 
-/// What a client sends is there once, and here.
+/// Input from a client exists only once, and only on this daemon.
 fn check_attached(request: &SubmitJob) -> Result<(), Problem> {
     let command = &request.command;
     let is_repeated = request.max_retries.is_some_and(|retries| retries > 0)
@@ -241,7 +242,7 @@ fn retry_policy(max_retries: Option<u16>, pause_ms: Option<u64>) -> RetryPolicy 
     RetryPolicy {
         max_retries: max_retries.unwrap_or(usual.max_retries),
         first_pause_ms,
-        // Whoever asks for a longer pause than the longest one gets it.
+        // A first pause above the default maximum raises the maximum.
         longest_pause_ms: usual.longest_pause_ms.max(first_pause_ms),
     }
 }
@@ -266,7 +267,7 @@ mod tests {
     use crate::app::App;
     use crate::app::tests::detached;
 
-    /// What becomes of a request: the members of the job that are not as usual, or the complaint.
+    /// The result of a request: the job's fields that differ from the default, or the error.
     async fn check(app: &App, request: Value, expected: Result<Value, &str>) {
         let shown = request.to_string();
         let request = serde_json::from_value(request).unwrap();

@@ -40,7 +40,7 @@ fn job(state: State) -> Job {
     }
 }
 
-/// The members of a job that are not what they are for a job that nobody has looked at.
+/// The fields of a job that differ from those of a default job.
 fn told_of(job: &Job, waiting: Option<WaitingFor>) -> Value {
     let output = OutputSummary::default();
     let mut shown = serde_json::to_value(to_wire(job, &output, waiting, UnixMs(10_000))).unwrap();
@@ -132,7 +132,7 @@ fn each_state_tells_what_belongs_to_it() {
                 "killed": [{ "pid": 4, "name": "sh" }], "confinement": "partial",
             }),
         ),
-        // What another handler says is not taken for a command's.
+        // The result of another handler isn't mistaken for a command's.
         (
             State::Failed {
                 reason: FailReason::NoHandler,
@@ -351,7 +351,7 @@ fn output_that_was_not_kept_is_told() {
         shown(0, Some("the disk is full"), 2).as_deref(),
         Some("the disk is full")
     );
-    // The log acknowledged it, and took it back when the disk was full.
+    // The log acknowledged it, then rolled it back when the disk was full.
     assert_eq!(
         shown(3, None, 1).as_deref(),
         Some("the log could not bring it to disk")

@@ -1,7 +1,7 @@
-//! The code that is relevant to a question.
+//! Finds the code that is relevant to a question.
 //!
-//! The tool of sessions asks the same service by its port (`context::finder`), since it must keep to the rules of a session about
-//! what may be read, and has a budget of its own.
+//! The corresponding tool of sessions uses the same service through its port (`context::finder`), because it must
+//! follow the session's rules about what may be read, and has its own budget.
 
 use protocol::{ContextOutcome, ContextQuestion, ContextStrategyState};
 use serde::Deserialize;
@@ -13,9 +13,9 @@ use crate::mcp::call::{Call, Reply};
 use crate::mcp::error::ToolError;
 use crate::mcp::working_plan::{own_plan, plan_of};
 
-/// How many tokens an answer has by default: what fits into the largest text of an answer.
+/// How many tokens an answer has by default: as many as fit into the largest text of an answer.
 const USUAL_TOKENS: u64 = 6_000;
-/// The most tokens that can be asked for. A token has about four bytes, and a text has a limit.
+/// The most tokens that can be requested. A token has about four bytes, and a text has a limit.
 const MOST_TOKENS: u64 = 8_000;
 
 pub(super) fn tools() -> Vec<Entry> {

@@ -1,4 +1,4 @@
-//! What a tool is.
+//! The definition of a tool.
 
 use std::pin::Pin;
 
@@ -11,11 +11,10 @@ use crate::mcp::call::{Call, Reply};
 use crate::mcp::error::ToolError;
 use crate::mcp::waiting::LONGEST_WAIT_SECONDS;
 
-/// What a tool answers.
 #[derive(Clone, Debug)]
 pub(in crate::mcp) enum Answer {
     Reply(Reply),
-    /// The client has to ask its user this, and to call again.
+    /// The client has to ask its user this, then call again.
     AskFirst(Box<InputRequiredResult>),
 }
 
@@ -28,7 +27,6 @@ impl From<Reply> for Answer {
 type Working<'a> = Pin<Box<dyn Future<Output = Result<Answer, ToolError>> + Send + 'a>>;
 type Run = Box<dyn for<'a> Fn(&'a Call<'a>, Value) -> Result<Working<'a>, ToolError> + Send + Sync>;
 
-/// A tool.
 pub(in crate::mcp) struct Entry {
     pub(in crate::mcp) name: String,
     title: String,
@@ -42,22 +40,22 @@ pub(in crate::mcp) struct Entry {
     pub(super) takes: fn(Value) -> bool,
 }
 
-/// What a tool does to the world.
+/// How a tool affects the world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Effect {
-    /// It looks.
+    /// It only reads.
     Reads,
-    /// It adds something, and takes nothing away.
+    /// It adds something, and removes nothing.
     Adds,
-    /// It changes what is there; to do it twice is to do it once.
+    /// It changes existing things, and is idempotent.
     Replaces,
-    /// It changes what is there, again each time.
+    /// It changes existing things, each time it is called.
     Changes,
     /// It runs a command, which may do anything.
     Runs,
 }
 
-/// A tool that is called with arguments of this type, which must be those of its parameters.
+/// A tool with arguments of this type, which must match its parameters.
 pub(super) fn tool<A: DeserializeOwned + Send + 'static>(
     name: impl Into<String>,
     title: impl Into<String>,
@@ -73,7 +71,8 @@ pub(super) fn tool<A: DeserializeOwned + Send + 'static>(
         parameters,
         effect,
         run: Box::new(move |call, given| {
-            // The table has been looked at, so this fails only if the two are not the same.
+            // The arguments were checked against the table, so this fails only if the type doesn't match the
+            // table.
             let arguments =
                 serde_json::from_value(given).map_err(|error| ToolError::Arguments(error.to_string()))?;
             Ok(run(call, arguments))
@@ -96,7 +95,7 @@ impl Entry {
     pub(super) fn to_wire(&self) -> Tool {
         let schema = match schema(&self.parameters) {
             Value::Object(schema) => schema,
-            // A schema is an object; the test of all tools sees to it.
+            // A schema is always an object; the test of all tools verifies it.
             _ => Map::new(),
         };
         let (read_only, destructive, idempotent, open_world) = match self.effect {
@@ -145,7 +144,6 @@ pub(super) fn wait() -> Parameter {
     )
 }
 
-/// How long a command may run.
 pub(super) fn time_limit() -> Parameter {
     let takes = Takes::Number {
         least: 1,

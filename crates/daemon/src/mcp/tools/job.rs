@@ -1,4 +1,4 @@
-//! Commands that keep running by themselves.
+//! Commands that run in the background.
 
 use ::jobs::ListQuery;
 use protocol::{CancelJob, Job, JobCommand, JobId, JobLane, SubmitJob};
@@ -102,7 +102,7 @@ struct StartArguments {
 async fn start(call: &Call<'_>, arguments: StartArguments) -> Result<Answer, ToolError> {
     let directory = call.directory(arguments.directory.as_deref()).await?;
     let (directory, command) = (directory.display().to_string(), arguments.command);
-    // It can write what the user can, which is what applying a plan can.
+    // It can write anything that the user can, so it needs the same consent as applying a plan.
     let question = format!(
         "Let {} run `{command}` in {directory}, outside of its sandbox? It can change your files.",
         call.client.actor
@@ -134,7 +134,7 @@ async fn start(call: &Call<'_>, arguments: StartArguments) -> Result<Answer, Too
         ..call.caller()
     };
     let submitted = acts::submit(call.app, &caller, request).await?;
-    // A job keeps running whether somebody waits for it or not.
+    // A job keeps running whether or not a client waits for it.
     awaited(call, id("job", &submitted.job.id)?, arguments.wait_seconds).await
 }
 

@@ -1,4 +1,4 @@
-//! Questions to the language servers of this machine: one tool for each verb.
+//! Questions to the language servers of this machine, with one tool for each verb.
 
 use protocol::{CallDirection, CodeQuery, CodeVerb};
 use serde::Deserialize;
@@ -11,7 +11,7 @@ use crate::mcp::call::{Call, Reply};
 use crate::mcp::clients::KnownPlan;
 use crate::mcp::error::ToolError;
 
-/// What a position looks like, for messages.
+/// The format of a position, for messages.
 const SHAPE: &str = "write path:line:column, such as src/main.rs:12:8";
 
 pub(super) fn tools() -> Vec<Entry> {
@@ -88,7 +88,7 @@ fn example(parameters: &[Parameter]) -> Value {
     Value::Object(members.collect::<Map<String, Value>>())
 }
 
-/// What the tables of all verbs take together.
+/// The arguments of all verbs combined.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Arguments {
@@ -149,7 +149,7 @@ struct Position {
 }
 
 impl Position {
-    /// Reads `path:line:column`, or `path:line` for the first column. A path may have colons in it.
+    /// Parses `path:line:column`, or `path:line` for the first column. A path may contain colons.
     fn read(text: &str) -> Result<Self, ToolError> {
         let wrong = |why: &str| ToolError::argument("at", &format!("{why}; {SHAPE}"));
         let Some((rest, last)) = text.rsplit_once(':') else {

@@ -1,7 +1,8 @@
-//! The tools, one file for each family.
+//! The tools, with one file for each family.
 //!
-//! The tools of sessions (`sessions::tools`) do the same in a plan of their turn. Both have the same tables of parameters,
-//! limits and hints; names and arguments differ, since clients and stored sessions know them.
+//! The tools of sessions (`sessions::tools`) do the same in the plan of their turn. Both share the tables of
+//! parameters, the limits and the hints. Names and arguments differ, because clients and stored sessions depend on
+//! them.
 
 mod context;
 mod entry;
@@ -20,7 +21,7 @@ use rmcp::model::Tool;
 pub(in crate::mcp) use entry::{Answer, Entry};
 pub(in crate::mcp) use plan::overlap_line;
 
-/// Every tool, in the order in which they are listed.
+/// Every tool, in list order.
 static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(|| {
     let families = [
         plan::tools(),

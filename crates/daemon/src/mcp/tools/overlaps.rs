@@ -1,4 +1,4 @@
-//! What other agents are changing.
+//! Shows what other agents are changing.
 
 use plans::PlanQuery;
 use protocol::{Plan, PlanState};
@@ -11,9 +11,9 @@ use crate::mcp::error::ToolError;
 use crate::mcp::working_plan::{id, own_plan};
 use crate::plans::acts;
 
-/// How many plans are listed. An agent that has to look at more of them asks its user.
+/// How many plans to list. An agent with more overlaps than that should ask its user.
 const PLANS: u32 = 20;
-/// How many files of each are named.
+/// How many files of each to name.
 const FILES: usize = 20;
 
 pub(super) fn tools() -> Vec<Entry> {

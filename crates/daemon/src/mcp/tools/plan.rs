@@ -1,4 +1,4 @@
-//! A plan is opened, and its changes are shown.
+//! Opens a plan, and shows its changes.
 
 use protocol::{OpenPlan, Plan};
 use serde::Deserialize;
@@ -14,7 +14,7 @@ use crate::mcp::working_plan::{WorkingPlan, done_in, plan_of};
 use crate::page::counted_files;
 use crate::plans::acts;
 
-/// How much of a diff stands in an answer. The rest of the room is for what is said about it.
+/// How much of a diff to include in an answer. The rest is for the text around it.
 const DIFF_LIMIT_BYTES: usize = ANSWER_LIMIT_BYTES - 2 * 1024;
 
 pub(super) fn tools() -> Vec<Entry> {
@@ -146,7 +146,7 @@ fn about(plan: &Plan) -> String {
     text
 }
 
-/// Another plan that touches the same files, in one line.
+/// Another plan that changes the same files, in one line.
 pub(in crate::mcp) fn overlap_line(overlap: &protocol::PlanOverlap) -> String {
     let paths: Vec<String> = overlap
         .paths

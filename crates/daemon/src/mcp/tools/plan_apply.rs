@@ -1,4 +1,4 @@
-//! A plan is applied to the user's files, or undone in them. The user is asked first, unless they have allowed it.
+//! Applies a plan to the user's files, or undoes it. Asks the user first, unless they have allowed it.
 
 use protocol::{
     ApplyPlans, ChangePlan, CommitPlans, OutcomeKind, Plan, PlanId, PlanOutcome, PlanState, UndoPlan,
@@ -16,7 +16,7 @@ use crate::mcp::working_plan::{done_in, newest_of, plan_of};
 use crate::page::counted_files;
 use crate::plans::acts;
 
-/// How many paths an answer names. `plan_diff` has the rest.
+/// How many paths an answer names. `plan_diff` shows the rest.
 const PATHS: usize = 50;
 /// How many conflicts an answer shows.
 const CONFLICTS: usize = 10;
@@ -67,14 +67,14 @@ async fn apply(call: &Call<'_>, arguments: ApplyArguments) -> Result<Answer, Too
     }
     let request = |dry_run| ApplyPlans {
         plans: vec![plan.id.clone()],
-        // What the user is shown, and nothing else.
+        // Exactly what the user is shown.
         seen: vec![plan.fingerprint.clone()],
         dry_run,
         commit: arguments.commit_message.clone().map(|message| CommitPlans {
             message: Some(message),
         }),
     };
-    // Nobody is asked about something that cannot be done.
+    // Don't ask the user about something that can't be done.
     let tried = acts::apply(call.app, &call.caller(), request(true)).await;
     let tried = done_in(call, &own, tried)?;
     if tried.outcome == OutcomeKind::Conflicted {
@@ -149,7 +149,7 @@ async fn undo(call: &Call<'_>, arguments: UndoArguments) -> Result<Answer, ToolE
     Ok(outcome_answer(&plan.id, "undone", &outcome))
 }
 
-/// Where people look at a plan.
+/// The page where people review a plan.
 fn page(call: &Call<'_>, id: &str) -> String {
     format!("{}/plans/{id}", call.app.hosts.page_origin())
 }
@@ -163,10 +163,10 @@ fn declined(what: &str, id: &str) -> Answer {
         .into()
 }
 
-/// Leaves a plan for a person to apply.
+/// Seals a plan, so that a person can apply it.
 async fn sealed(call: &Call<'_>, id: PlanId, plan: &Plan) -> Result<Answer, ToolError> {
     if plan.state == PlanState::Open {
-        // What was looked at is what is sealed.
+        // Seal exactly what was reviewed.
         let request = ChangePlan {
             version: Some(plan.version),
             ..ChangePlan::default()

@@ -1,4 +1,4 @@
-//! Files of a plan are read and written.
+//! Reads and writes files of a plan.
 
 use plans::RelPath;
 use protocol::{ChangeFiles, ErrorCode, FileOperation, PlanFile};
@@ -129,7 +129,7 @@ async fn read(call: &Call<'_>, arguments: ReadArguments) -> Result<Answer, ToolE
     Ok(Reply::text(shown(&file, arguments.first_line, arguments.last_line)?).into())
 }
 
-/// Adds the path that was meant, if there is one with nearly the same name.
+/// Adds the path that was probably meant, if there is one with a similar name.
 async fn with_similar(call: &Call<'_>, plan: &WorkingPlan, path: RelPath, problem: Problem) -> Problem {
     let similar = move |explorer: &mut plans::Explorer<'_, '_>| similar_path(explorer, &path);
     match call.app.plans.explore(plan.id, similar).await {
@@ -162,7 +162,7 @@ fn shown(file: &PlanFile, first: Option<u64>, last: Option<u64>) -> Result<Strin
     }
 }
 
-/// The lines that were asked for, as they are, after a line that says which they are.
+/// The requested lines unchanged, after a header that says which lines they are.
 fn part_of(file: &PlanFile, text: &str, first: Option<u64>, last: Option<u64>) -> Result<String, ToolError> {
     let (first, last) = (first.unwrap_or(1), last.unwrap_or(u64::MAX));
     if last < first {
@@ -284,7 +284,7 @@ async fn changed(
     Ok(Reply::text(text).into())
 }
 
-/// Says where the text of an edit is, if it is not there exactly once.
+/// Adds where the text of an edit is, if it doesn't occur exactly once.
 async fn with_hint(
     call: &Call<'_>,
     plan: &WorkingPlan,

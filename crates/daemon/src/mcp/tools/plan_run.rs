@@ -1,4 +1,4 @@
-//! Commands run in a plan: those of the client, and the checks.
+//! Runs commands in a plan: those of the client, and the checks.
 
 use std::sync::Arc;
 
@@ -90,7 +90,7 @@ async fn shell(call: &Call<'_>, arguments: ShellArguments) -> Result<Answer, Too
             ..JobCommand::default()
         },
         time_limit_ms: arguments.time_limit_seconds.map(|seconds| seconds * 1000),
-        // Somebody waits for it, so it goes before what nobody waits for.
+        // The client waits for it, so it has priority over background jobs.
         priority: Some(10),
         ..SubmitJob::default()
     };
@@ -131,7 +131,7 @@ async fn ended_answer(call: &Call<'_>, id: JobId, job: &Job) -> Result<Answer, T
     })
 }
 
-/// Stops a command that nobody waits for any more, whether or not somebody stays to see it.
+/// Stops a command when its client no longer waits for it, even if this future is dropped.
 async fn stop(call: &Call<'_>, id: JobId) {
     let (app, caller) = (Arc::clone(call.app), call.caller());
     let stopping = async move {
@@ -140,7 +140,7 @@ async fn stop(call: &Call<'_>, id: JobId) {
             tracing::debug!(?problem, "a command has ended before it could be stopped");
         }
     };
-    // If the runtime ends under it, so does the command.
+    // If the runtime shuts down, the command ends, too.
     let _stopped = call.app.mcp.tasks.to_the_end("stop a command", stopping).await;
 }
 
@@ -172,7 +172,7 @@ async fn check(call: &Call<'_>, arguments: CheckArguments) -> Result<Answer, Too
         .iter()
         .filter(|check| check.state == CheckState::Running);
     for job in running.filter_map(|check| check.job.as_deref()) {
-        // Checks keep running when nobody waits: their results are kept in the plan.
+        // Checks keep running when the client stops waiting: the plan keeps their results.
         if let Waited::Interrupted = wait_for(call, id("job", job)?, &patience).await? {
             return Err(ToolError::Cancelled);
         }

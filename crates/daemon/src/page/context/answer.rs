@@ -1,5 +1,5 @@
-//! An answer: what each strategy did, the pieces with the reasons for them, and what was left out. The pieces are files that
-//! anybody may have written, so nothing of them becomes markup.
+//! An answer: what each strategy did, the pieces with the reasons for them, and what was left out. Anybody may have
+//! written the files that the pieces come from, so none of their text becomes markup.
 
 use std::collections::BTreeSet;
 

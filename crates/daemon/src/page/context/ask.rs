@@ -1,5 +1,5 @@
-//! The page of context: ask a question about code, and see which strategies found what, how long it took, and why each piece
-//! is there. A question is an address, so it works without a script and can be kept.
+//! The context page: ask a question about code, and see which strategies found what, how long it took, and why each
+//! piece was chosen. A question is a URL, so it works without a script and can be bookmarked.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ pub(crate) async fn show(
     visitor: Visitor,
     pairs: Result<Query<Vec<(String, String)>>, QueryRejection>,
 ) -> Markup {
-    // An address that can't be read asks nothing.
+    // A query string that can't be parsed asks nothing.
     let asked = Asked::read(pairs.map(|Query(pairs)| pairs).unwrap_or_default());
     let answered = match asked.question() {
         None => html! {},
@@ -105,7 +105,7 @@ fn strategies(app: &App) -> Vec<protocol::ContextStrategyInfo> {
     strategies.map(context_wire::strategy_info_to_wire).collect()
 }
 
-/// What the form offers. If the log can't be read, another page says so, and the form offers less.
+/// The form's choices. If the log can't be read, another page reports it, and the form offers less.
 async fn choices(app: &App) -> Choices {
     let indexed = indexes(app).into_iter().map(|index| index.root);
     let mut directories: Vec<String> = workspace_roots(app).await.into_iter().chain(indexed).collect();

@@ -1,4 +1,4 @@
-//! The form for a question about code. The question is part of the address, so it can be kept and asked again.
+//! The form for a question about code. The question is part of the URL, so it can be bookmarked and asked again.
 
 use maud::{Markup, html};
 use protocol::{ContextQuestion, ContextStrategyInfo, Plan};
@@ -6,7 +6,7 @@ use protocol::{ContextQuestion, ContextStrategyInfo, Plan};
 use crate::page::parts::text::exact_words;
 use crate::page::plans::state::title;
 
-/// How many files the form may name, without empty lines. The daemon takes no more.
+/// How many files the form may name, not counting empty lines. The daemon accepts no more.
 const NAMED_FILES: usize = 64;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// Reads an address. Unknown names are ignored.
+    /// Parses a query string. Unknown names are ignored.
     pub(crate) fn read(pairs: Vec<(String, String)>) -> Self {
         let mut asked = Self::default();
         for (name, value) in pairs {
@@ -37,7 +37,7 @@ impl Asked {
         asked
     }
 
-    /// The question, or nothing if the form is empty.
+    /// The question, or `None` if the form is empty.
     pub(crate) fn question(&self) -> Option<Result<ContextQuestion, &'static str>> {
         let lines = self.focus.lines().map(str::trim);
         let focus: Vec<String> = lines

@@ -1,8 +1,9 @@
-//! The buttons of jobs, and how many of them run at once.
+//! The buttons of jobs, and the setting for how many run at once.
 //!
-//! Most forms of the page name the version that their reader saw. These don't need to. A cancellation is about the job as a
-//! whole, whatever it is doing by now; asking twice changes nothing, and a job that has ended refuses it. Only a job that has
-//! ended can be retried, and that no longer changes. How many jobs run at once is a setting: the last value counts.
+//! Most forms on the page name the version that the reader saw. These don't need to. A cancellation is about the job as
+//! a whole, whatever it is doing by now; asking twice changes nothing, and a job that has ended refuses it. Only a job
+//! that has ended can be retried, and an ended job no longer changes. How many jobs run at once is a setting: the last
+//! value wins.
 
 use std::sync::Arc;
 
@@ -42,8 +43,8 @@ pub(crate) fn cancel_button(job: &Job, filter: &Filter, visitor: &Visitor) -> Ma
     }
 }
 
-/// What can be done on the page of a job. It looks the same while the job waits and while it runs, so that the script
-/// leaves it alone while somebody writes a reason.
+/// The actions on a job's page. They look the same while the job waits and while it runs, so that the script leaves
+/// them alone while somebody types a reason.
 pub(crate) fn actions(job: &Job, visitor: &Visitor) -> Markup {
     html! {
         @if can_be_cancelled(job) {
@@ -92,7 +93,7 @@ pub(crate) struct CancelForm {
     before: Option<String>,
 }
 
-/// The page that a form stands on, and leads back to.
+/// The page that a form is on, and returns to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Origin {
@@ -260,7 +261,7 @@ mod tests {
             let in_list = cancel_button(&job, &Filter::all("jobs"), &visitor).into_string();
             assert_eq!(in_list.contains("Cancel"), cancel, "{job:?}");
         }
-        // Whoever writes a reason keeps it when the job starts.
+        // A reason that somebody is typing survives the start of the job.
         assert_eq!(
             actions(&job(JobState::Queued), &visitor).into_string(),
             actions(&job(JobState::Running), &visitor).into_string()

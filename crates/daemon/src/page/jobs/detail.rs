@@ -22,7 +22,7 @@ use crate::page::parts::text::{counted, size};
 use crate::page::parts::times::{short, time};
 use crate::page::plans::state as plan_state;
 
-/// How many of the killed processes are named.
+/// How many of the killed processes are listed by name.
 const NAMED_PROCESSES: usize = 8;
 
 pub(crate) async fn show(
@@ -33,7 +33,7 @@ pub(crate) async fn show(
     let (id, job, moments) = find(&app, &id).await?;
     let live = live(&visitor, &job, &moments);
     let content = html! {
-        // The output tells the script when to refresh, so that the page holds one connection and not two.
+        // The output tells the script when to refresh, so that the page holds one connection instead of two.
         div data-live=(live_path(&path(&job.id))) { (live.render(&app, &visitor)) }
         (output::section(&job, &output::read(&app, id, &job).await))
     };

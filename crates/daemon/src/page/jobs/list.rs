@@ -1,4 +1,4 @@
-//! The page of jobs: what waits, what runs, and how the rest ended.
+//! The jobs page: what is waiting, what is running, and how the rest ended.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::page::parts::text::or_dash;
 use crate::page::parts::times::time_ago;
 use crate::times::now_ms;
 
-/// What the list can be narrowed to.
+/// The filters of the list.
 const STATES: [Choice<Option<JobState>>; 6] = [
     Choice::new("", "All", None),
     Choice::new("queued", "Queued", Some(JobState::Queued)),
@@ -50,7 +50,7 @@ fn content(list: &JobList, now_ms: u64, filter: &Filter, visitor: &Visitor) -> M
     html! {
         (heading("Jobs", "Commands that keep running when you or your agent disconnect. Cancelling a job also stops everything it started."))
         (tiles(list.counts))
-        // A part of its own, which stays as it is while somebody types.
+        // A separate part, which the script leaves alone while somebody types.
         div class="workers" data-part="workers" { (workers_form(list.counts.max_workers, visitor)) }
         (filter.state_links("State", &STATES, &html! {}))
         div data-part="jobs" {
@@ -120,7 +120,7 @@ mod tests {
         foreground: 0,
     };
 
-    /// If there are several, there are older ones.
+    /// With several jobs, the list also has older ones.
     fn rendered(jobs: &[Job], filter: &Filter) -> String {
         let list = JobList {
             jobs: jobs.to_vec(),
@@ -259,7 +259,7 @@ mod tests {
             JobState::Failed,
             JobState::Cancelled,
         ] {
-            // An id is made by the daemon and has no such characters; if it had, it would still be text.
+            // The daemon generates ids without such characters; if one had them, they would still be text.
             assert_absent(&rendered(&[hostile(state)], &all()), &["<script>alert"]);
             let tame_id = Job {
                 id: "job_1".to_owned(),

@@ -20,7 +20,7 @@ use crate::times::rfc3339_ms;
 /// How many lines are shown without the script.
 const SHOWN_LINES: usize = 200;
 
-/// How many lines are held while more are read. Then it is trimmed to those that are shown.
+/// How many lines are held while more are read. Beyond that, the output is trimmed to the lines that are shown.
 const HELD_LINES: usize = 4 * SHOWN_LINES;
 
 /// About how much is read for those lines. The size of the pieces is unknown, so their number is bounded too.
@@ -203,7 +203,7 @@ pub(crate) fn section(job: &Job, ending: &Ending) -> Markup {
     }
 }
 
-/// What only works with the script, which shows it.
+/// Controls that only work with the script, which reveals them.
 fn tools() -> Markup {
     html! {
         div class="output-tools" id="output-tools" role="search" hidden {
@@ -361,16 +361,16 @@ mod tests {
     #[test]
     fn the_end_of_an_output_is_found_by_the_size_of_its_pieces() {
         for (output_bytes, cut_bytes, output_sequence, expected) in [
-            // Nothing, and little.
+            // Nothing, and very little.
             (0, 0, 0, 0),
             (100, 0, 10, 0),
-            // Lines of a hundred bytes: as many as may be.
+            // Lines of a hundred bytes: the maximum.
             (1_000_000, 0, 10_000, 9600),
             // Pieces of a kibibyte: 64 of them.
             (1_024_000, 0, 1000, 936),
-            // Large pieces: at least so many.
+            // Large pieces: the minimum.
             (65_536_000, 0, 1000, 984),
-            // What was not kept does not count.
+            // Output that wasn't kept doesn't count.
             (1_000_000_000, 999_000_000, 10_000, 9600),
             (5, 10, 1000, 600),
         ] {

@@ -38,7 +38,7 @@ pub(crate) fn has_ended(job: &Job) -> bool {
     job.state.is_terminal()
 }
 
-/// What stands below the badge: its progress, what it waits for, and why it failed.
+/// The text below the badge: its progress, what it waits for, and why it failed.
 pub(crate) fn explanation(job: &Job) -> Markup {
     html! {
         @if let (JobState::Running, Some(progress)) = (job.state, &job.progress) { (bar(progress)) }
@@ -56,7 +56,7 @@ pub(crate) fn explanation(job: &Job) -> Markup {
     }
 }
 
-/// The progress of a job. Its total is not always known.
+/// The progress of a job. The total isn't always known.
 fn bar(progress: &JobProgress) -> Markup {
     let far = match progress.total {
         Some(total) => format!("{} of {total}", progress.done),
@@ -110,7 +110,6 @@ pub(crate) fn attempts(job: &Job) -> Markup {
     }
 }
 
-/// Jobs for tests.
 #[cfg(test)]
 pub(crate) mod tests {
     use protocol::{JobCancelRequest, JobExit, JobIfInterrupted};
@@ -183,7 +182,7 @@ pub(crate) mod tests {
             cancel: Some(wish()),
             ..job(JobState::Running)
         };
-        // A wish that came too late changes nothing.
+        // A cancellation that came too late changes nothing.
         let too_late = Job {
             cancel: Some(wish()),
             ..job(JobState::Succeeded)

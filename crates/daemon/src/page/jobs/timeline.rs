@@ -5,7 +5,7 @@ use protocol::JobMoment;
 
 use crate::page::parts::times::{Moment, between, timeline};
 
-/// How many moments are shown. A job with many retries has thousands, and the last ones tell why.
+/// How many moments are shown. A job with many retries has thousands, and the last ones explain the outcome.
 const SHOWN_MOMENTS: usize = 100;
 
 /// What happened, oldest first.

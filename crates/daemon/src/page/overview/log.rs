@@ -1,4 +1,4 @@
-//! What outlives this daemon, on the front page: the log, and earlier starts.
+//! The part of the front page about what outlives this daemon: the log, and earlier starts.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ const MAX_AGE: Duration = Duration::from_secs(30);
 
 const SHOWN_BOOTS: usize = 8;
 
-/// The log: whether it takes writes, and how large it is.
+/// The log: whether it accepts writes, and how large it is.
 pub(crate) async fn log(app: &App) -> Markup {
     let sizes = app.durable.health.sizes(MAX_AGE).await;
     let engine = match app.durable.engine {

@@ -1,4 +1,4 @@
-//! What needs a person, on the front page, and what they can do about it.
+//! The part of the front page about what needs a person, and what they can do about it.
 
 use maud::{Markup, html};
 use protocol::{Plan, Session, WaitingPermission};
@@ -19,10 +19,10 @@ use crate::page::sessions::state as session_state;
 use crate::page::system::breaker_history as history;
 use crate::page::system::breakers;
 
-/// How many are shown: those to begin with.
+/// How many are shown: the ones to start with.
 const SHOWN_NEEDS: usize = 20;
 
-/// The card, whether there is something or not.
+/// The card. It is shown even if nothing needs a person.
 pub(crate) fn card(visitor: &Visitor) -> Markup {
     let Needs { list, is_partial, .. } = &*visitor.needs;
     html! {
@@ -50,7 +50,7 @@ pub(crate) fn card(visitor: &Visitor) -> Markup {
     }
 }
 
-/// A row: a coloured word, what it is about, what there is to know, and what to do.
+/// A row: a coloured word, the subject, the details, and the action.
 fn line(word: &Markup, what: &Markup, more: &Markup, act: &Markup) -> Markup {
     html! {
         div class="row-state" { (word) }
@@ -67,10 +67,10 @@ fn titled_link(href: &str, key: &str, title: &str) -> Markup {
     html! { a class="row-title" href=(href) data-key=(key) { (title) } }
 }
 
-/// What a row is about: where it leads, its id, and its title.
+/// The subject of a row: its link, its id, and its title.
 type About<'a> = (&'a str, &'a str, &'a str);
 
-/// The row of something with a page of its own. `act` is a button that leads there: its key and its word.
+/// The row of something that has its own page. `act` is a button that leads there: its key and its label.
 fn about(word: &Markup, (href, id, title): About<'_>, more: &Markup, act: Option<(&str, &str)>) -> Markup {
     let what = titled_link(href, &format!("need {id}"), title);
     let act = act.map(|(key, word)| link(href, &format!("{key} {id}"), word, title));
@@ -182,7 +182,7 @@ fn session_row(session: &Session, more: &Markup, act: (&str, &str)) -> Markup {
     about(&session_state::badge(session), what, more, Some(act))
 }
 
-/// The only need that is answered right here: an agent waits for it.
+/// The only need that you can answer right here: an agent is waiting for it.
 fn permission(session: &Session, question: &WaitingPermission, visitor: &Visitor) -> Markup {
     let what = titled_link(
         &session_state::path(&session.id),
@@ -265,7 +265,7 @@ mod tests {
         let question = WaitingPermission {
             permission: "permission_1".to_owned(),
             tool: text.to_owned(),
-            // Whoever allows it must see every character of it.
+            // Before allowing it, a person must see every character of it.
             subject: "<b>\u{202e}".to_owned(),
         };
         let titled = Plan {

@@ -1,5 +1,5 @@
-//! What runs now, on the front page: turns, commands in plans, jobs, connected clients, and servers and indexes that are
-//! starting.
+//! The part of the front page about what is running now: turns, commands in plans, jobs, connected clients, and servers
+//! and indexes that are starting.
 
 use ::jobs::ListQuery;
 use ::plans::PlanQuery;
@@ -37,7 +37,7 @@ pub(crate) struct Running {
     clients: Vec<Client>,
 }
 
-/// Reads what runs. If something can't be read, the card of needs says so.
+/// Reads what is running. If something can't be read, the card of needs reports it.
 ///
 /// *Cancel safety*: it only reads.
 pub(crate) async fn read(app: &App) -> Running {
@@ -92,7 +92,7 @@ impl Running {
         !self.is_moving() && self.clients.is_empty()
     }
 
-    /// Whether something counts up while people watch. A connected client may do nothing for days.
+    /// Whether something counts up while people watch. A connected client may be idle for days.
     pub(crate) fn is_moving(&self) -> bool {
         !(self.sessions.is_empty()
             && self.plans.is_empty()
@@ -127,7 +127,7 @@ impl Running {
     }
 }
 
-/// The card, whether something runs or not.
+/// The card. It is shown even if nothing is running.
 pub(crate) fn card(running: &Running) -> Markup {
     let rows = running.rows(now_ms());
     html! {

@@ -1,4 +1,4 @@
-//! The front page: what needs a person, what runs now, and facts about this daemon.
+//! The front page: what needs a person, what is running now, and facts about this daemon.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -51,7 +51,7 @@ pub(crate) async fn read(app: Arc<App>, visitor: Visitor, _: ()) -> Result<Live,
 
 /// The numbers, each with a link to the page behind it. All of them are in memory.
 struct Tiles {
-    /// Title, where it leads, the number, and what it is of.
+    /// Title, link, number, and unit.
     links: [(&'static str, &'static str, String, String); 5],
     uptime: String,
     memory: Option<String>,

@@ -1,23 +1,23 @@
-//! What a terminal would show of a text, as plain lines: colours and other escapes are taken out, and a carriage
-//! return goes back to the start of the line, as the progress bars of tools expect.
+//! What a terminal would show of a text, as plain lines: colours and other escapes are removed, and a carriage return
+//! goes back to the start of the line, as the progress bars of tools expect.
 //!
-//! `web/ansi.js` does the same and keeps the colours. `ansi_cases.json` has what both must agree on. Whoever writes the
-//! text may mean harm, so nothing of it is believed: a sequence without an end takes at most its own line with it, and a
-//! line without an end is cut. `anstyle-parse` and `vte` promise neither, and don't agree with the script on the cases.
+//! `web/ansi.js` does the same and keeps the colours. `ansi_cases.json` has the cases that both must agree on. The text
+//! may come from an attacker, so none of it is trusted: an unterminated sequence swallows at most its own line, and an
+//! unterminated line is cut. `anstyle-parse` and `vte` guarantee neither, and don't agree with the script on the cases.
 
 /// How many characters of a line are shown. A tool that writes everything into one line would fill the page.
 const LINE_CHARACTERS: usize = 4000;
 
-/// How much of the parameters of a sequence is looked at. What needs more is nothing that we understand.
+/// How much of a sequence's parameters is read. We understand no sequence that needs more.
 const PARAMETER_CHARACTERS: usize = 64;
 
-/// Makes lines of pieces of a text. A piece may end anywhere between two characters.
+/// Builds lines from pieces of a text. A piece may end anywhere between two characters.
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
     line: Vec<char>,
-    /// Where the next character goes; may be behind the end of the line.
+    /// Where the next character goes; may be past the end of the line.
     cursor: usize,
-    /// Whether anything was written to it, though it may be erased again.
+    /// Whether anything was written to the line, even if it was erased again.
     is_begun: bool,
     is_cut: bool,
     within: Within,
@@ -47,7 +47,7 @@ impl Lines {
         ended
     }
 
-    /// The line that has not ended; `None` if nothing has been written since the last one.
+    /// The unfinished line; `None` if nothing has been written since the last line break.
     pub(crate) fn open(&self) -> Option<String> {
         self.is_begun.then(|| self.shown())
     }
@@ -66,7 +66,7 @@ impl Lines {
             (Within::Text, _) => self.take_text(character),
             (Within::Escape, '[') => self.within = Within::Sequence(String::new()),
             (Within::Escape, ']' | 'P' | 'X' | '^' | '_') => self.within = Within::Words,
-            // It goes on: the character that ends it comes after these.
+            // The sequence continues: its final character comes after these.
             (Within::Escape, ' '..='/') => {}
             (Within::Escape, _) => self.within = Within::Text,
             (Within::Sequence(parameters), ' '..='?') => {
@@ -127,7 +127,7 @@ impl Lines {
     }
 }
 
-/// Whether a character is never shown: it steers a terminal, or turns the direction of what stands around it.
+/// Whether a character is never shown: it controls a terminal, or changes the direction of the text around it.
 fn is_hidden(character: char) -> bool {
     character.is_control()
         || matches!(character, '\u{200e}' | '\u{200f}' | '\u{61c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
@@ -191,7 +191,7 @@ mod tests {
         for (text, expected) in [
             (long.as_str(), vec![cut.clone()]),
             (&format!("{long}\nnext"), vec![cut.clone(), "next".to_owned()]),
-            // Going back makes room again only for what is overwritten.
+            // Going back only makes room for what is overwritten.
             (&format!("{long}\rx"), vec![cut.replacen('ü', "x", 1)]),
             (&sequence, vec!["ab".to_owned()]),
         ] {

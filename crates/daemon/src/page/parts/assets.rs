@@ -1,5 +1,5 @@
-//! The files of the page, from inside the binary. Each has its content's hash in its address, so that a browser
-//! can keep it forever and still sees a new one at once.
+//! The page's files, embedded in the binary. Each URL contains a hash of the content, so that a browser can
+//! cache the file forever and still sees a new version at once.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::Hasher;
@@ -30,7 +30,7 @@ pub(crate) const STYLE: Asset = Asset {
 
 pub(crate) const SCRIPT: Asset = script("app", include_str!("../../../../../web/app.js"));
 pub(crate) const KEYS_SCRIPT: Asset = script("keys", include_str!("../../../../../web/keys.js"));
-/// What terminals make of a text, for the output of jobs.
+/// Interprets terminal escapes, for the output of jobs.
 pub(crate) const ANSI_SCRIPT: Asset = script("ansi", include_str!("../../../../../web/ansi.js"));
 /// The output of a job, live. It needs [`ANSI_SCRIPT`].
 pub(crate) const OUTPUT_SCRIPT: Asset = script("output", include_str!("../../../../../web/output.js"));

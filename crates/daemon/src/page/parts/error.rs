@@ -1,4 +1,4 @@
-//! Errors for people: the same codes and statuses as on the wire, on a page of their own.
+//! Errors for people: the same codes and statuses as on the wire, as a page.
 
 use axum::response::{IntoResponse, Response};
 use eventlog::LogError;
@@ -23,7 +23,7 @@ impl PageError {
         Self { code, detail }
     }
 
-    /// The same problem as on the wire, and the way back to the list.
+    /// The same problem as on the wire, with a link back to the list.
     pub(crate) fn of(problem: &Problem, listed: &str) -> Self {
         Self::new(problem.code(), html! { p { (problem.detail()) } (all(listed)) })
     }
@@ -41,7 +41,7 @@ impl PageError {
         Self::new(ErrorCode::LogFailed, detail)
     }
 
-    /// The address asks for a part of a list that does not exist.
+    /// The URL asks for a part of a list that doesn't exist.
     pub(crate) fn bad_address(listed: &str) -> Self {
         let detail = html! { p { "The address doesn't say which " (listed) " to show." } (all(listed)) };
         Self::new(ErrorCode::InvalidQuery, detail)

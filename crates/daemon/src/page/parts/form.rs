@@ -1,5 +1,5 @@
-//! Forms: how a page writes one, and how it comes back. A form counts only if it carries the token that our own page put into
-//! it. A handler calls the act and ends with [`done`]; it decides nothing itself.
+//! Forms: how a page renders one, and how a submitted one is read. A form counts only if it carries the token that our
+//! own page put into it. A handler calls the act and ends with [`done`]; it decides nothing itself.
 
 use std::convert::Infallible;
 use std::fmt::Display;
@@ -20,10 +20,9 @@ use crate::app::App;
 use crate::http::read_body;
 use crate::page::login::Visitor;
 
-/// The name of the field with the token.
 const TOKEN_FIELD: &str = "form_token";
 
-/// The id in an address. One that cannot be read is one that nobody has.
+/// The id in a URL. An id that can't be parsed is treated like an unknown one.
 #[derive(Debug)]
 pub(crate) struct PathId(pub(crate) String);
 
@@ -36,7 +35,7 @@ impl FromRequestParts<Arc<App>> for PathId {
     }
 }
 
-/// A form that was sent from a page of this login.
+/// A form that was submitted from a page of this login.
 #[derive(Debug)]
 pub(crate) struct OwnForm<T> {
     pub(crate) visitor: Visitor,
@@ -82,7 +81,7 @@ async fn parse<T: DeserializeOwned>(request: Request) -> Result<T, Response> {
     }
 }
 
-/// Leaves a notice for the page that follows a form, and leads there.
+/// Leaves a notice for the page that follows a form, and redirects there.
 pub(crate) fn done(app: &App, visitor: &Visitor, notice: Notice, to: &str) -> Redirect {
     tracing::info!(?notice, "a form of the page was handled");
     app.logins.leave_notice(visitor.login.id, notice);
@@ -97,7 +96,7 @@ pub(crate) fn hidden(name: &str, value: impl Render) -> Markup {
     html! { input type="hidden" name=(name) value=(value); }
 }
 
-/// A form with hidden fields, and then its button and whatever else stands in it.
+/// A form with hidden fields, followed by its button and other content.
 pub(crate) fn button_form(
     visitor: &Visitor,
     action: &str,
@@ -113,11 +112,11 @@ pub(crate) fn button_form(
     }
 }
 
-/// What the page says once, after a form.
+/// A message that the page shows once, after a form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Notice {
     class: &'static str,
-    /// Rendered already: what it is about may be gone by the time somebody reads it.
+    /// Already rendered, because its subject may no longer exist when somebody reads it.
     text: String,
 }
 
@@ -129,7 +128,7 @@ impl Notice {
         }
     }
 
-    /// It was not done, or not as its reader expected.
+    /// It wasn't done, or not as the reader expected.
     pub(crate) fn warn(text: Markup) -> Self {
         Self {
             class: "warn",
@@ -137,14 +136,14 @@ impl Notice {
         }
     }
 
-    /// The log did not take it.
+    /// The log didn't accept it.
     pub(crate) fn not_written(reason: &str) -> Self {
         Self::warn(
             html! { "Can't write this to the log (" (reason) "), so nothing was changed. Try again later." },
         )
     }
 
-    /// It is no longer what its reader saw.
+    /// It has changed since the reader saw it.
     pub(crate) fn moved(name: &str, state: &str, generation: Option<u64>) -> Self {
         Self::warn(html! {
             "“" (name) "” has moved since you looked: it is now " strong { (state.to_lowercase()) }

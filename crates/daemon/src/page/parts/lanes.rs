@@ -1,8 +1,8 @@
 //! Lanes over time: a row for each actor, or for each plan, with what happened from left to right.
 //!
-//! They are drawn as SVG with positions in per cent, so that they fit any width without a script and without a style of
-//! their own. Everything has a sign besides its colour and a tooltip, and each lane has a description in words. Long pauses
-//! are shortened and marked.
+//! They are drawn as SVG with positions in per cent, so that they fit any width without a script or inline styles.
+//! Everything has a sign besides its colour and a tooltip, and each lane has a description in words. Long pauses are
+//! shortened and marked.
 
 use maud::{Markup, html};
 
@@ -13,7 +13,7 @@ use crate::times::rfc3339_ms;
 /// How high a lane is, in pixels.
 const HEIGHT: u32 = 30;
 const MIDDLE: u32 = 15;
-/// A lane has some room at both ends, in per cent, so that no sign is cut off.
+/// Margin at both ends of a lane, in per cent, so that no sign is cut off.
 const MARGIN: f64 = 2.0;
 /// Only longer pauses are shortened.
 const SHORT_PAUSE_MS: u64 = 60_000;
@@ -123,7 +123,7 @@ fn span_class(kind: SpanKind) -> &'static str {
     }
 }
 
-/// The time of the day, to the second. The script shows it in the zone of the browser.
+/// The time of day, to the second. The script shows it in the browser's time zone.
 fn clock(ms: u64) -> Markup {
     html! { time datetime=(written(ms)) { (clock_text(ms)) } }
 }
@@ -138,7 +138,7 @@ fn written(ms: u64) -> String {
 
 #[derive(Debug, Default)]
 struct Axis {
-    /// The times at which something began, ended or happened, and where they are, in order.
+    /// The times at which something began, ended or happened, with their positions, in order.
     places: Vec<(u64, f64)>,
     cuts: Vec<(u64, u64)>,
 }
@@ -195,7 +195,7 @@ impl Axis {
         self.places.last().map(|(time, _)| *time)
     }
 
-    /// In per cent of the width. Only known times are asked for.
+    /// In per cent of the width. Callers only ask for known times.
     fn place(&self, time: u64) -> f64 {
         let known = self.places.partition_point(|(known, _)| *known < time);
         self.places

@@ -1,4 +1,4 @@
-//! The shell around every page: head, bar, navigation, foot, and the part that is kept current.
+//! The shell around every page: head, bar, navigation, foot, and the live part.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -32,9 +32,9 @@ pub(crate) enum NavItem {
 struct NavEntry {
     title: &'static str,
     path: &'static str,
-    /// The key that leads there, after a `g`.
+    /// The key that goes there, after a `g`.
     key: char,
-    /// The stream that tells the script to refresh at once. Without one it refreshes from time to time.
+    /// The stream that tells the script to refresh at once. Without one, it refreshes periodically.
     events: Option<&'static str>,
 }
 
@@ -72,7 +72,7 @@ impl NavItem {
     }
 }
 
-/// The part of a page that is kept current, as it is now.
+/// The live part of a page, in its current state.
 #[derive(Debug)]
 pub(crate) struct Live {
     pub(crate) title: String,
@@ -90,7 +90,7 @@ impl Live {
         }
     }
 
-    /// What it tells the script about itself: the phase and the number of needs for the bar, and when to refresh.
+    /// Renders it with attributes for the script: the phase and the number of needs for the bar, and when to refresh.
     pub(crate) fn render(&self, app: &App, visitor: &Visitor) -> Markup {
         let (class, label) = phase_badge(app);
         html! {
@@ -105,7 +105,7 @@ impl Live {
 /// How often the script fetches a live part, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refresh {
-    /// Something moves or counts up or down, and people watch it.
+    /// Something is moving or counting, and people are watching it.
     Moving = 1,
     Reading = 2,
     /// Memory, age and counters, which no stream reports.
@@ -158,7 +158,7 @@ pub(crate) fn page(app: &App, visitor: &Visitor, place: NavItem, live_path: &str
     page_around(app, visitor, place, &live.title, &content)
 }
 
-/// A page with a notice, if one was left, above `content`.
+/// A page with `content`, below a notice if one was left.
 pub(crate) fn page_around(
     app: &App,
     visitor: &Visitor,
@@ -211,7 +211,7 @@ fn bar(app: &App, place: NavItem, waiting: &str) -> Markup {
     }
 }
 
-/// What the keys do. It is shown by one of them, and by its link in the foot.
+/// The keyboard shortcuts. One of them shows this, and so does a link in the foot.
 fn shortcuts() -> Markup {
     html! {
         dialog id="keys" aria-labelledby="keys-title" {
@@ -234,7 +234,7 @@ fn shortcuts() -> Markup {
     }
 }
 
-/// A page for anybody: no navigation, nothing live.
+/// A page for visitors who aren't signed in: no navigation, nothing live.
 pub(crate) fn plain_page(title: &str, content: &Markup) -> Markup {
     document(title, &html! {}, content)
 }

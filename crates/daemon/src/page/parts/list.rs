@@ -1,7 +1,7 @@
-//! What the lists have in common: a filter in the address, the way to older entries, a table, and what stands in its place
-//! while there is nothing to list.
+//! What the lists have in common: a filter in the URL, links to older entries, a table, and a placeholder for an empty
+//! list.
 //!
-//! Every list takes the same filter, so that an address reads the same everywhere and can be kept.
+//! Every list takes the same filter, so that URLs look the same everywhere and can be bookmarked.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -17,8 +17,8 @@ use super::error::PageError;
 use super::text::percent_encode;
 use crate::app::App;
 
-/// How many sessions, plans or jobs a page of a list shows: more than a screen has, and few enough to be drawn at once. Older
-/// ones are behind a link.
+/// How many sessions, plans or jobs a list shows per page: more than fit on a screen, and few enough to render at once.
+/// Older ones are behind a link.
 pub(crate) const SHOWN: u32 = 30;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -26,14 +26,14 @@ pub(crate) struct Filter {
     /// What is listed, for people and as the path of the list.
     #[serde(skip)]
     pub(crate) listed: String,
-    /// Only those in this state. Older addresses of the page say `show`.
+    /// Only entries in this state. Older URLs of the page call it `show`.
     #[serde(alias = "show")]
     pub(crate) state: Option<String>,
-    /// Only those of this kind.
+    /// Only entries of this kind.
     pub(crate) kind: Option<String>,
-    /// Only those of this workspace.
+    /// Only entries of this workspace.
     pub(crate) workspace: Option<String>,
-    /// Only those that are older than this one.
+    /// Only entries older than this one.
     pub(crate) before: Option<String>,
 }
 
@@ -77,7 +77,7 @@ impl Filter {
         id.transpose()
     }
 
-    /// The choice that the address names; the first one if it names none.
+    /// The choice named in the URL, or the first one by default.
     pub(crate) fn chosen<T: Clone>(&self, word: Option<&str>, choices: &[Choice<T>]) -> Result<T, PageError> {
         let word = word.unwrap_or_default();
         let chosen = choices.iter().find(|choice| choice.is_named(word));
@@ -123,7 +123,7 @@ impl Filter {
         }
     }
 
-    /// The ways to the newest and to older entries; nothing if there is only one page. `next` is where older ones begin.
+    /// Links to the newest and to older entries; empty if there is only one page. `next` is where older ones begin.
     pub(crate) fn pages(&self, next: Option<&String>) -> Markup {
         let at = |before: Option<&String>| {
             let before = before.cloned();
@@ -144,10 +144,10 @@ impl Filter {
     }
 }
 
-/// One of the things that a list can be narrowed to.
+/// One of the filters of a list.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Choice<T> {
-    /// How an address names it: nothing for what is shown without a choice. After a space, a name from older addresses.
+    /// Its name in a URL: empty for the default. After a space, a name from older URLs.
     pub(crate) word: &'static str,
     pub(crate) label: &'static str,
     pub(crate) value: T,
@@ -163,7 +163,7 @@ impl<T> Choice<T> {
     }
 }
 
-/// A query of an address from those of its parts that are there; empty if none is.
+/// A URL query built from the parts that are present; empty if there are none.
 pub(crate) fn query(parts: &[(&str, Option<&str>)]) -> String {
     let mut text = String::new();
     for (name, value) in parts {
@@ -182,7 +182,7 @@ pub(crate) fn query(parts: &[(&str, Option<&str>)]) -> String {
 pub(crate) enum Column {
     Text(&'static str),
     Count(&'static str),
-    /// Buttons. Only those who can't see them are told so.
+    /// Buttons. Only screen readers announce this head.
     Actions,
 }
 
@@ -209,17 +209,17 @@ pub(crate) fn table(columns: &[Column], rows: impl IntoIterator<Item = Markup>) 
     }
 }
 
-/// A cell with a number, which has its name beside it where there is no room for columns.
+/// A cell with a number. On narrow screens, which have no columns, its name is shown beside it.
 pub(crate) fn count(name: &str, value: impl maud::Render) -> Markup {
     html! { td class="count" data-label=(name) { (value) } }
 }
 
-/// The top of a page: its name, and what it is for.
+/// The top of a page: its name and purpose.
 pub(crate) fn heading(title: &str, purpose: &str) -> Markup {
     html! { div class="heading" data-part="heading" { div { h1 { (title) } p { (purpose) } } } }
 }
 
-/// What stands in the place of a list that is empty: what it is, and the command that puts something into it.
+/// The placeholder for an empty list: what it lists, and the command that adds something.
 pub(crate) fn empty(title: &str, text: &str, command: &str) -> Markup {
     html! { div class="card empty" { h2 { (title) } p { (text) } p { code { (command) } } } }
 }
@@ -233,7 +233,7 @@ pub(crate) fn no_match(filter: &Filter, everything: &str) -> Markup {
     }
 }
 
-/// The name of the machine that something is on, if that is not this one.
+/// The name of the machine that something is on, unless it is this one.
 pub(crate) fn elsewhere(machine: Option<&Machine>) -> Markup {
     let other = machine.filter(|machine| !machine.here);
     html! { @if let Some(other) = other { small class="machine" { "on " (one_line(&other.name)) } } }

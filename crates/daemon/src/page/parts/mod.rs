@@ -1,4 +1,4 @@
-//! What every page is made of: the shell around it, lists, forms, notices and errors, and text that others wrote.
+//! The building blocks of pages: the shell, lists, forms, notices and errors, and untrusted text.
 
 pub(super) mod ansi;
 pub(super) mod assets;

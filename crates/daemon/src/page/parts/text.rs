@@ -1,7 +1,7 @@
-//! Text for people: names and contents of files, titles, numbers, and text as a part of an address.
+//! Text for people: names and contents of files, titles, numbers, and text in URLs.
 //!
-//! Whoever wrote a file may mean harm, so nothing of it is trusted and nothing of it is hidden: a character that is invisible,
-//! or that turns the direction of the text around it, is shown by its number.
+//! An attacker may have written a file, so nothing in it is trusted and nothing in it is hidden: a character that is
+//! invisible, or that changes the direction of the text around it, is shown as its code point.
 
 use std::fmt::Write;
 
@@ -15,7 +15,7 @@ enum Piece<'a> {
     Odd(char),
 }
 
-/// A text in one line, with everything that is in it. Tabs stay tabs.
+/// A text on one line, with every character visible. Tabs stay tabs.
 pub(crate) fn exact(text: &str) -> Markup {
     html! {
         @for piece in pieces(text) {
@@ -27,7 +27,7 @@ pub(crate) fn exact(text: &str) -> Markup {
     }
 }
 
-/// The same where no markup can stand: in attributes and titles.
+/// The same where markup isn't possible: in attributes and titles.
 pub(crate) fn exact_words(text: &str) -> String {
     let words = pieces(text).into_iter().map(|piece| match piece {
         Piece::Text(text) => text.to_owned(),
@@ -54,7 +54,8 @@ fn pieces(text: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// Whether a character doesn't look like what it is: it controls a terminal, has no width, or turns directions.
+/// Whether a character doesn't look like what it is: it controls a terminal, has no width, or changes the text
+/// direction.
 fn is_odd(character: char) -> bool {
     (character.is_control() && character != '\t')
         || matches!(
@@ -73,7 +74,7 @@ fn name(character: char) -> String {
     }
 }
 
-/// A title in one line, or the id if there is no title. It is never empty, because it is a link.
+/// A title on one line, or the id if there is no title. It is never empty, because it is a link.
 pub(crate) fn titled(title: &str, id: &str) -> String {
     let title = one_line(title);
     match title.trim().is_empty() {
@@ -97,7 +98,7 @@ pub(crate) fn or_dash(text: Option<String>) -> String {
     text.unwrap_or_else(|| "–".to_owned())
 }
 
-/// A size in mebibytes, for what is never small.
+/// A size in mebibytes, for values that are never small.
 pub(crate) fn mebibytes(bytes: u64) -> String {
     format!("{:.1} MiB", bytes as f64 / 1_048_576.0)
 }
@@ -135,22 +136,22 @@ pub(crate) fn counted_files(count: u64) -> String {
     counted(count, "file", "files")
 }
 
-/// What the tests of the page share.
+/// Helpers for the page's tests.
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
 
-    /// Would run in the page if it were taken for markup, or change a terminal.
+    /// Would run in the page if it were treated as markup, or change a terminal.
     pub(crate) const HOSTILE: &str =
         "\u{1b}]0;owned\u{7}\u{1b}[31m<script>alert(1)</script>\u{1b}[0m\"'&\u{202e}";
 
-    /// What a reader sees of it.
+    /// What a reader sees instead.
     pub(crate) const HARMLESS: &str = "&lt;script&gt;alert(1)&lt;/script&gt;&quot;'&amp;";
 
-    /// The time at which the tests look.
+    /// The current time in tests.
     pub(crate) const NOW: &str = "2026-01-31T09:31:00Z";
 
-    /// Checks that nothing of [`HOSTILE`] has an effect.
+    /// Checks that [`HOSTILE`] has no effect.
     #[track_caller]
     pub(crate) fn assert_harmless(page: &str) {
         assert_absent(
@@ -167,7 +168,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// Checks that none of these is on the page.
+    /// Checks that none of these texts is on the page.
     #[track_caller]
     pub(crate) fn assert_absent(page: &str, parts: &[&str]) {
         for part in parts {

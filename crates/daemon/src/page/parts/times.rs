@@ -21,7 +21,7 @@ pub(crate) fn time_ago(at: &str, now_ms: u64) -> Markup {
     html! { time datetime=(at) { (words_ago(at, now_ms)) } }
 }
 
-/// The same without the moment itself.
+/// The same, without the timestamp.
 pub(crate) fn words_ago(at: &str, now_ms: u64) -> String {
     or_dash(ago(at, now_ms).map(|ago| format!("{ago} ago")))
 }
@@ -46,13 +46,13 @@ pub(crate) fn short(ms: u64) -> String {
     }
 }
 
-/// How long ago something was, to the second. Nothing if the time cannot be read.
+/// How long ago something was, to the second. `None` if the time can't be parsed.
 pub(crate) fn ago(rfc3339: &str, now_ms: u64) -> Option<String> {
     let passed = now_ms.saturating_sub(parse(rfc3339)?);
     Some(human_duration(Duration::from_millis(passed)))
 }
 
-/// How long it is from one time to another. Nothing if a time cannot be read.
+/// The time between two timestamps. `None` if either can't be parsed.
 pub(crate) fn between(from: &str, to: &str) -> Option<String> {
     Some(short(parse(to)?.saturating_sub(parse(from)?)))
 }
@@ -66,7 +66,7 @@ pub(crate) struct Moment<'a> {
     pub(crate) text: &'a str,
 }
 
-/// The last `most` moments, oldest first. `words` says what an event is called and how it looks.
+/// The last `most` moments, oldest first. `words` names an event and chooses its look.
 pub(crate) fn timeline<'a>(
     of: &str,
     most: usize,

@@ -1,7 +1,7 @@
 //! What the buttons of a plan do.
 //!
-//! A form about an older version is refused. An apply takes the changes that its reader saw: nobody applies with a click what
-//! they haven't seen. A run of checks names no version: it is about whatever is in the plan by then.
+//! A form about an older version is refused. An apply covers exactly the changes that its reader saw, so a click never
+//! applies unseen changes. A run of checks names no version: it covers whatever is in the plan by then.
 
 use std::sync::Arc;
 
@@ -50,7 +50,7 @@ pub(crate) async fn change(
 ) -> Redirect {
     let notice = notice(&app, &fields).await;
     let to = match fields.action {
-        // The plan no longer has a page, or the list still shows it.
+        // The plan's page no longer exists, or the list still shows the plan.
         Action::Forget => "/plans".to_owned(),
         _ => path(&fields.id),
     };

@@ -1,6 +1,7 @@
 //! The buttons of a plan: what you can do in its current state.
 //!
-//! Each form names the version that its reader saw. An apply also names the changes: its reader decided on those.
+//! Each form names the version that its reader saw. An apply also names the changes, because the reader approved
+//! exactly those.
 
 use std::fmt::Display;
 
@@ -26,7 +27,7 @@ pub(crate) enum Action {
 }
 
 impl Action {
-    /// How a form names it, its word, and what it does for somebody who points at it.
+    /// Its name in a form, its label, and its tooltip.
     fn words(self) -> (&'static str, &'static str, &'static str) {
         match self {
             Self::Apply => (
@@ -69,7 +70,7 @@ impl Action {
     }
 }
 
-/// Whether the changes on the page are those that are in the plan.
+/// Whether the changes on the page match those in the plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Seen {
     Current,
@@ -112,14 +113,14 @@ pub(crate) fn has_work(plan: &Plan) -> bool {
     plan.summary.files > 0 && matches!(plan.state, PlanState::Open | PlanState::Sealed)
 }
 
-/// The buttons, and why Apply is missing if it is.
+/// The buttons, and if Apply is missing, why.
 pub(crate) fn actions(plan: &Plan, visitor: &Visitor, seen: Seen, commit: Commit) -> Markup {
     let actions = possible(plan);
     html! {
         @for action in actions {
             @match action {
                 Action::Apply if seen == Seen::Outdated => {
-                    // With an anchor in the address, a browser would not load the page again.
+                    // With a fragment in the URL, a browser wouldn't reload the page.
                     a class="button" href=(path(&plan.id)) id="look-again" data-key="look again" {
                         "View the new changes"
                     }
@@ -182,7 +183,7 @@ fn button(plan: &Plan, visitor: &Visitor, action: Action, more: &Markup) -> Mark
 
 fn form(plan: &Plan, visitor: &Visitor, action: Action, button: &Markup) -> Markup {
     let rest = html! {
-        // It is offered only while these are the changes on the page.
+        // Offered only while these are the changes on the page.
         @if action == Action::Apply { (hidden("seen", &plan.fingerprint)) }
         (hidden("action", action.words().0))
         (button)
@@ -298,7 +299,7 @@ mod tests {
         assert!(!shown.contains("value=\"apply\""), "{shown}");
         let link = "href=\"/plans/plan_01ARZ3NDEKTSV4RRFFQ69G5FAV\" id=\"look-again\"";
         assert!(shown.contains(link), "{shown}");
-        // The other buttons do not depend on it.
+        // The other buttons don't depend on it.
         assert!(shown.contains("value=\"refresh\""), "{shown}");
     }
 

@@ -9,11 +9,11 @@ use crate::page::parts::ansi::one_line;
 use crate::page::parts::text::{exact, titled};
 use crate::page::parts::times::{ago, time};
 
-/// How many files that two plans have in common are named.
+/// How many shared files of two plans are listed.
 const NAMED_PATHS: usize = 30;
-/// How many lines at which two plans conflict are named.
+/// How many conflicting lines of two plans are listed.
 const NAMED_LINES: usize = 12;
-/// How much of what is left out is named.
+/// How many omitted entries are listed.
 const NAMED_LEFT_OUT: usize = 50;
 
 /// A card with a heading; nothing if it would be empty.

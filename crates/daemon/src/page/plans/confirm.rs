@@ -52,7 +52,7 @@ pub(crate) async fn show_forget(
     ))
 }
 
-/// A plan that has moved on needs no question: its own page shows its state.
+/// A plan that has changed since doesn't need the question: its own page shows its state.
 fn asked(
     app: &App,
     visitor: &Visitor,

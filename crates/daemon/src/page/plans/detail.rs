@@ -1,7 +1,7 @@
 //! One plan: its state, its buttons, its conflicts, and what it changes.
 //!
-//! The changes are read once, when the page is loaded, and stay as they are while somebody reads them. The rest is kept
-//! current. When the plan changes meanwhile, the page says so and offers no apply until its reader has reloaded it.
+//! The changes are read once, when the page is loaded, and stay unchanged while somebody reads them. The rest is live.
+//! If the plan changes meanwhile, the page says so and doesn't offer Apply until the reader reloads it.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ use crate::times::now_ms;
 
 /// How many moments are read at a time, and shown at most: the last ones.
 const READ_MOMENTS: u32 = 1000;
-/// How often. If a plan has more moments, the page doesn't show the last ones.
+/// How many such reads. If a plan has more moments, the page doesn't show the last ones.
 const READS: usize = 20;
 
 /// How many other plans are linked.
@@ -150,7 +150,7 @@ pub(crate) fn unreadable(error: PlanError) -> PageError {
     PageError::of(&Problem::from(error), "plans")
 }
 
-/// `changes` is there when the page is loaded. The script keeps that part, so that it isn't made again and again.
+/// `changes` is set when the page is loaded. The script keeps that part, so that it isn't rendered again and again.
 fn live(visitor: &Visitor, detail: &Detail, fingerprint: &str, changes: Option<(&PlanDiff, &View)>) -> Live {
     let seen = match fingerprint == detail.plan.fingerprint {
         true => Seen::Current,

@@ -1,7 +1,7 @@
 //! What a plan changes: the list of files on the left, and what changed in each.
 //!
-//! Everything here was written by whoever worked in the plan. It is shown exactly and bounded: long files are cut, with a
-//! link to the whole file.
+//! Everything here was written by the agents and people who worked in the plan. It is shown exactly, within limits:
+//! long files are cut, with a link to the whole file.
 
 use maud::{Markup, html};
 use protocol::{FileDiff, PlanDiff};
@@ -16,10 +16,10 @@ use crate::page::parts::text::{counted, exact, exact_words};
 /// How many lines of a file are shown next to others. The rest is behind a link.
 const FILE_LINES: usize = 400;
 
-/// How many lines are shown of all files together. A browser takes a second for about ten times as many.
+/// How many lines are shown of all files together. A browser takes a second to render about ten times as many.
 const PAGE_LINES: usize = 5000;
 
-/// How many lines are shown of a file that somebody wants to see whole. The diff itself has no more.
+/// How many lines are shown when you open a whole file. The diff itself has no more.
 const WHOLE_FILE_LINES: usize = 10_000;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -30,14 +30,14 @@ pub(crate) enum Arrangement {
     Split,
 }
 
-/// Which part of the changes to show. It is part of the address, so it can be kept and works without a script.
+/// Which part of the changes to show. It is part of the URL, so it can be bookmarked and works without a script.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub(crate) struct View {
     #[serde(default, rename = "view")]
     pub(crate) arrangement: Arrangement,
-    /// Only what this changeset did.
+    /// Only the changes of this changeset.
     pub(crate) changeset: Option<String>,
-    /// Only this file, and all of it.
+    /// Only this file, in full.
     pub(crate) file: Option<String>,
 }
 
@@ -123,7 +123,7 @@ fn files(diff: &PlanDiff, shown: &[&FileDiff], view: &View) -> Markup {
         Some(_) => WHOLE_FILE_LINES,
         None => FILE_LINES,
     };
-    // What is left for the files that follow.
+    // The lines left for the files that follow.
     let mut left = limit.max(PAGE_LINES);
     let cards = shown.iter().map(|file| {
         let card = file_card(diff, file, view, limit.min(left));

@@ -1,7 +1,7 @@
 //! The lines of one file, as a table: one below the other, or side by side.
 //!
-//! Each line has its numbers and its sign, so that nobody depends on the colours. Copying the text leaves numbers and
-//! signs out.
+//! Each line has its numbers and its sign, so that the colours aren't essential. Copied text doesn't include numbers
+//! and signs.
 
 use maud::{Markup, html};
 use protocol::{DiffHunk, DiffLine, DiffLineKind, FileDiff};
@@ -97,7 +97,7 @@ fn split(hunk: &DiffHunk, taken: usize) -> Markup {
     }
 }
 
-/// What stands side by side: an unchanged line, or a removed line and the one added in its place.
+/// Side by side: an unchanged line, or a removed line and the one added in its place.
 fn pairs<'a>(lines: &[Numbered<'a>]) -> Vec<(Option<Numbered<'a>>, Option<Numbered<'a>>)> {
     let mut pairs = Vec::new();
     let mut rest = lines;
@@ -169,7 +169,7 @@ mod tests {
     use crate::page::parts::text::tests::assert_parts;
     use crate::page::plans::diff::tests::{file, hunk};
 
-    /// What a reader sees of each row: its cells, with a bar between them.
+    /// The visible text of each row: its cells, with a bar between them.
     fn seen(table: &Markup) -> Vec<String> {
         let rows = table.0.split("</tr>").filter(|row| row.contains("<td"));
         let cells = |row: &str| {

@@ -48,7 +48,7 @@ pub(crate) fn list(diff: &PlanDiff, view: &View) -> Markup {
     }
 }
 
-/// A place on the same page if the file is there.
+/// An anchor on the same page if the file is shown there.
 fn target(diff: &PlanDiff, view: &View, position: usize, file: &FileDiff) -> String {
     match &view.file {
         None => format!("#{}", anchor(position)),

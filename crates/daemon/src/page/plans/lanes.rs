@@ -12,10 +12,10 @@ use crate::times::parse;
 /// How many actors have a lane: the first ones. The list below shows what the others did.
 const SHOWN_ACTORS: usize = 12;
 
-/// The actor of what nobody did.
+/// The actor of events without one.
 const NOBODY: &str = "Tidelock";
 
-/// What the signs of a plan mean.
+/// The legend of a plan's signs.
 const SIGNS: [(char, &str); 9] = [
     ('━', "command"),
     ('┅', "check"),
@@ -28,7 +28,7 @@ const SIGNS: [(char, &str); 9] = [
     ('!', "overlap"),
 ];
 
-/// What the signs of a workspace mean.
+/// The legend of a workspace's signs.
 const PLAN_SIGNS: [(char, &str); 6] = [
     ('━', "in progress"),
     ('■', "sealed"),
@@ -47,7 +47,7 @@ pub(crate) fn of_plan(moments: &[PlanMoment], now_ms: u64) -> Markup {
     }
 }
 
-/// The plans of a workspace over time, newest first, as they are listed.
+/// The plans of a workspace over time, newest first, in the order of the list.
 pub(crate) fn of_workspace(plans: &[&Plan], now_ms: u64) -> Markup {
     let lanes: Vec<Lane> = plans.iter().filter_map(|plan| lane_of(plan, now_ms)).collect();
     show(&lanes, &PLAN_SIGNS)
@@ -107,7 +107,7 @@ fn ends(begun: &PlanMoment, ended: &PlanMoment, is_same_actor: bool) -> bool {
     match (begun.event.as_str(), ended.event.as_str()) {
         ("command_started", "command_ended") => is_same_actor && begun.text == ended.text,
         ("changeset_started", "changeset_closed") => is_same_actor,
-        // A check ends with its command and the result, whoever reports it.
+        // A check ends with its command and the result, no matter who reports it.
         ("check_started", "check_ended") => ended
             .text
             .strip_prefix(begun.text.as_str())
@@ -268,7 +268,7 @@ mod tests {
         }
     }
 
-    /// A lane as: label, spans with their seconds, signs, and the words.
+    /// A lane as: label, spans with their seconds, signs, and the description.
     type Told = (String, Vec<(SpanKind, u64, u64)>, String, String);
 
     fn told(moments: &[PlanMoment]) -> Vec<Told> {
@@ -311,7 +311,7 @@ mod tests {
                 "│•",
                 "claude: 1 opened, 1 changeset, 1 change, 1 command",
             ),
-            // It still runs.
+            // Still running.
             ("codex", vec![(Command, 2, 60)], "", "codex: 1 command"),
             ("Tidelock", vec![], "!", "Tidelock: 1 overlap"),
             (

@@ -1,4 +1,4 @@
-//! The page of plans: what is being worked on in each workspace, and what waits for a decision.
+//! The plans page: what is being worked on in each workspace, and what waits for a decision.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::page::parts::times::time_ago;
 use crate::plans::wire;
 use crate::times::now_ms;
 
-/// What the list can be narrowed to.
+/// The filters of the list.
 const STATES: [Choice<&[PlanState]>; 2] = [
     Choice::new(
         " current",
@@ -154,7 +154,7 @@ mod tests {
     use crate::page::plans::state::tests::{check, command, overlap, plan};
     use crate::times::parse;
 
-    /// If there are several, there are older ones.
+    /// With several plans, the list also has older ones.
     fn rendered(plans: &[Plan], filter: &Filter) -> String {
         let list = PlanList {
             plans: plans.to_vec(),

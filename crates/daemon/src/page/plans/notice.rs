@@ -1,4 +1,4 @@
-//! What the page says after a form about a plan or a workspace.
+//! The notices after a form about a plan or a workspace.
 
 use maud::html;
 
@@ -10,7 +10,7 @@ pub(crate) fn done(title: &str, outcome: &str, notes: &[String]) -> Notice {
     Notice::good(html! { "“" (title) "” " (outcome) @for note in notes { " " (exact(note)) } })
 }
 
-/// Others have changed the same places. `word` is what was not done.
+/// Others have changed the same lines. `word` is what wasn't done.
 pub(crate) fn conflicted(title: &str, word: &str, conflicts: u64) -> Notice {
     Notice::warn(html! {
         "“" (title) "” was not " (word) ": " (counted(conflicts, "conflict", "conflicts"))
@@ -18,7 +18,7 @@ pub(crate) fn conflicted(title: &str, word: &str, conflicts: u64) -> Notice {
     })
 }
 
-/// The plan has changed since its reader looked.
+/// The plan has changed since its reader loaded the page.
 pub(crate) fn moved(title: &str) -> Notice {
     Notice::warn(
         html! { "“" (title) "” has moved since you looked. Nothing was done. Review it below and try again." },

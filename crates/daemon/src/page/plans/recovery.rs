@@ -1,4 +1,4 @@
-//! The page of what went wrong and waits for somebody: plans being recovered, stuck applies, rescued content, and unreadable
+//! The page of failures that need a person: plans being recovered, stuck applies, rescued content, and unreadable
 //! records.
 
 use std::fmt::Display;

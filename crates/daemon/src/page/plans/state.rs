@@ -6,7 +6,7 @@ use protocol::{CheckState, Plan, PlanCheck, PlanOverlap, PlanState, SandboxStrat
 use crate::page::parts::ansi::one_line;
 use crate::page::parts::text::{self, counted, percent_encode, titled};
 
-/// How many other plans are named where there is little room.
+/// How many other plans are named where space is tight.
 const NAMED_OVERLAPS: usize = 3;
 
 pub(crate) fn path(id: &str) -> String {
@@ -60,7 +60,7 @@ pub(crate) fn extent(plan: &Plan) -> Markup {
     }
 }
 
-/// Lines that were added and removed, by sign and by colour; nothing if there are none.
+/// Added and removed lines, by sign and by colour; empty if there are none.
 pub(crate) fn lines(added: u64, removed: u64) -> Markup {
     html! {
         @if added + removed > 0 {
@@ -147,7 +147,6 @@ pub(crate) fn strategy_words(strategy: SandboxStrategy) -> &'static str {
     }
 }
 
-/// Plans for tests.
 #[cfg(test)]
 pub(crate) mod tests {
     use protocol::{DiffSummary, PlanCommand, PlanOverlapPath, PlanRefused};
@@ -223,7 +222,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// Another plan with `files` files in common, `conflicts` of which conflict.
+    /// Another plan with `files` files in common; `conflicts` of them conflict.
     pub(crate) fn overlap(files: usize, conflicts: usize) -> PlanOverlap {
         let path = |number: usize| PlanOverlapPath {
             path: format!("src/{number}.rs"),

@@ -6,7 +6,7 @@ use protocol::PlanMoment;
 use crate::page::parts::ansi::one_line;
 use crate::page::parts::times::{Moment, timeline};
 
-/// How many moments are shown, the last ones. A plan that somebody works in for a day has thousands.
+/// How many moments are shown, the last ones. A plan has thousands after a day of work.
 const SHOWN_MOMENTS: usize = 60;
 
 /// What happened, oldest first.

@@ -1,4 +1,4 @@
-//! The page of workspaces: where agents work, whether the directory still exists, and which checks its plans must pass.
+//! The workspaces page: where agents work, whether the directory still exists, and which checks its plans must pass.
 
 use std::sync::Arc;
 
@@ -104,7 +104,7 @@ fn forget_button(workspace: &Workspace, visitor: &Visitor) -> Markup {
     }
 }
 
-/// The form behind the Forget buttons. It needs no version: a workspace in use is not forgotten.
+/// The form behind the Forget buttons. It needs no version: a workspace in use can't be forgotten.
 #[derive(Debug, Deserialize)]
 pub(crate) struct ForgetForm {
     id: String,

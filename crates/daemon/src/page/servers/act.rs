@@ -30,7 +30,7 @@ pub(crate) enum Action {
 }
 
 impl Action {
-    /// How a form names it, its word, what it did, and what it is doing.
+    /// Its name in a form, its label, what it did, and what it is doing.
     fn words(self) -> [&'static str; 4] {
         match self {
             Self::Start => ["start", "Start", "was started and is ready", "is being started"],
@@ -50,7 +50,7 @@ impl Action {
     }
 }
 
-/// The page that a form stands on, and leads back to.
+/// The page that a form is on, and returns to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Origin {
@@ -123,7 +123,7 @@ async fn notice(app: &App, form: &ChangeForm) -> Notice {
     let work = servers::change(app, &form.id, seen, change);
     let patience = Deadline::after(&app.clock, PATIENCE).passed();
     let [_, _, is_done, has_begun] = form.action.words();
-    // Only the wait ends here: what others share goes on.
+    // Only the wait ends here: the operation is shared with others and continues.
     let outcome = tokio::select! {
         biased;
         outcome = work => outcome.map(|_| is_done),

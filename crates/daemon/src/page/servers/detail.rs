@@ -16,7 +16,7 @@ use crate::page::parts::layout::{Live, Refresh};
 use crate::page::parts::text::percent_encode;
 use crate::page::parts::times::{human_duration, time};
 
-/// How many lines are shown. The command line shows all that are kept.
+/// How many lines are shown. The command line shows all of the stored ones.
 const SHOWN_LINES: usize = 200;
 
 /// How much of a line is shown: a server that logs its whole traffic would fill the page.
@@ -109,7 +109,7 @@ fn lines(log: &ServerLog) -> Markup {
     }
 }
 
-/// A known level. Servers make up others, and those must not become a class name.
+/// A known level. Servers invent others, and those must not become a class name.
 fn level(level: &str) -> &'static str {
     match level {
         "error" => "error",

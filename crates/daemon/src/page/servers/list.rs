@@ -84,7 +84,7 @@ fn row(server: &Server, visitor: &Visitor) -> Markup {
     }
 }
 
-/// The last error. For a server that is ready it is history.
+/// The last error. For a server that is ready, it is history.
 fn last_error(server: &Server) -> Markup {
     html! {
         @match &server.last_error {

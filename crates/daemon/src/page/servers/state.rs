@@ -8,7 +8,7 @@ use protocol::{Server, ServerReadiness, ServerState};
 use crate::page::parts::text::{self, mebibytes, or_dash};
 use crate::page::parts::times::human_duration;
 
-/// How many progress reports of a server are shown. Nobody can follow more at once.
+/// How many progress reports of a server are shown. People can't follow more at once.
 const SHOWN_PROGRESS: usize = 3;
 
 pub(crate) fn badge(server: &Server) -> Markup {
@@ -35,7 +35,7 @@ fn is_indexing(server: &Server) -> bool {
     server.readiness == Some(ServerReadiness::Indexing)
 }
 
-/// Whether something moves or counts down, so that people watch it.
+/// Whether something is moving or counting down, so that people watch it.
 pub(crate) fn is_moving(server: &Server) -> bool {
     match server.state {
         ServerState::Starting | ServerState::Restarting | ServerState::Stopping => true,
@@ -45,11 +45,11 @@ pub(crate) fn is_moving(server: &Server) -> bool {
     }
 }
 
-/// What stands below the badge: its progress, and when it retries.
+/// The text below the badge: its progress, and when it retries.
 pub(crate) fn explanation(server: &Server) -> Markup {
     html! {
         @if let (ServerState::Failed, Some(ms)) = (server.state, server.retry_after_ms) {
-            // Rounded up, so that it never says zero while it still waits.
+            // Rounded up, so that it never shows zero while it still waits.
             small { "retries in " (human_duration(Duration::from_secs(ms.div_ceil(1000)))) }
         }
         @for progress in server.progress.iter().take(SHOWN_PROGRESS) {

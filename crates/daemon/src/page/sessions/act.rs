@@ -118,7 +118,7 @@ impl ChangeForm {
     }
 }
 
-/// Where somebody wants to be afterwards, if not on the page of the session.
+/// The page to return to, if not the session's own page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum After {
@@ -126,7 +126,7 @@ enum After {
 }
 
 struct Done {
-    /// What the page that follows says; nothing if it shows the change anyway.
+    /// The notice on the page that follows; `None` if that page shows the change anyway.
     text: Option<String>,
     to: String,
 }

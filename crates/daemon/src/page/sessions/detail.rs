@@ -1,7 +1,7 @@
-//! One session: what it is doing, what it asks, what waits, what its plan comes to, and the conversation.
+//! One session: what it is doing, what it asks, what is queued, the state of its plan, and the conversation.
 //!
-//! What is said is rendered once, when the page is loaded, with the place in the stream that it goes up to; the script goes
-//! on from there. The rest is kept current.
+//! The conversation is rendered once, when the page is loaded, with its position in the stream; the script continues
+//! from there. The rest is live.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ const SHOWN_TURNS: usize = 20;
 
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct Window {
-    /// Only those before this one.
+    /// Only turns before this one.
     before: Option<String>,
 }
 
@@ -63,7 +63,8 @@ pub(crate) async fn show(
     let detail = find(&app, &id).await?;
     let conversation = read_conversation(&app, detail.id, window).await?;
     let live = live(&visitor, &detail);
-    // The conversation tells the script when to refresh, so that the page holds one connection and not two.
+    // The conversation tells the script when to refresh, so that the page holds one connection instead of
+    // two.
     let content = html! {
         div class="beside" {
             div class="beside-live" data-live=(live_path(&path(&detail.session.id))) { (live.render(&app, &visitor)) }
@@ -87,7 +88,7 @@ pub(crate) async fn show_live(
     Ok(live(&visitor, &find(&app, &id).await?).render(&app, &visitor))
 }
 
-/// The conversation alone, for the script: when a turn has begun or ended, or when it has missed something.
+/// The conversation alone. The script fetches it when a turn has begun or ended, or when it has missed something.
 pub(crate) async fn show_conversation(
     State(app): State<Arc<App>>,
     _visitor: Visitor,

@@ -1,4 +1,4 @@
-//! The page of sessions: who is being asked what, and who waits for an answer.
+//! The sessions page: what each agent is working on, and which sessions wait for an answer.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::page::parts::times::time_ago;
 use crate::sessions::wire;
 use crate::times::now_ms;
 
-/// What the list can be narrowed to.
+/// The filters of the list.
 const STATES: [Choice<Option<SessionState>>; 2] = [
     Choice::new(" current", "Current", None),
     Choice::new("archived", "Archived", Some(SessionState::Archived)),
@@ -51,7 +51,7 @@ pub(crate) async fn read(app: Arc<App>, visitor: Visitor, filter: Filter) -> Res
     Ok(Live::new("Sessions", Refresh::Still, content))
 }
 
-/// Where somebody may want to begin: the workspaces, and the directories of the sessions on the page.
+/// Directories to start a session in: the workspaces, and the directories of the sessions on the page.
 async fn known_directories(app: &App, list: &SessionList) -> Vec<String> {
     let sessions = list.sessions.iter().map(|session| session.directory.clone());
     let mut known: Vec<String> = sessions.chain(workspace_roots(app).await).collect();
@@ -60,7 +60,7 @@ async fn known_directories(app: &App, list: &SessionList) -> Vec<String> {
     known
 }
 
-/// The roots of all workspaces. If they can't be read, another page says so, and there is less to choose from.
+/// The roots of all workspaces. If they can't be read, another page reports it, and there are fewer choices.
 pub(crate) async fn workspace_roots(app: &App) -> Vec<String> {
     let workspaces = app.plans.workspaces().await.unwrap_or_default();
     let roots = workspaces.iter().map(|workspace| &workspace.record.root);
@@ -88,7 +88,7 @@ fn content(list: &SessionList, filter: &Filter, start: &Markup, now_ms: u64) -> 
             }
             (filter.pages(list.next.as_ref()))
         }
-        // It comes with the page only, so that nothing that somebody types is lost.
+        // Rendered only when the page is loaded, so that nothing that somebody types is lost.
         div data-part="start" data-keep { (start) }
     }
 }

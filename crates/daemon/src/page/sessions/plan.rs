@@ -1,4 +1,4 @@
-//! The plan of a session beside its conversation: what its agents have changed so far, and what can be done about it.
+//! The plan of a session beside its conversation: what its agents have changed so far, and the available actions.
 
 use ::plans::PlanError;
 use maud::{Markup, html};
@@ -20,11 +20,11 @@ const SHOWN_FILES: usize = 20;
 /// How many lines of each. The page is rendered again after every change, so it must be small.
 const SHOWN_LINES: usize = 80;
 
-/// What there is to show of the plan of a session.
+/// The plan of a session, as far as it can be shown.
 pub(crate) enum SessionPlan {
-    /// The session has no plan, or the plan is gone.
+    /// The session has no plan, or the plan no longer exists.
     None,
-    /// The plan can't be read right now. Its page says why.
+    /// The plan can't be read right now. Its page shows the reason.
     Unreadable(String),
     Shown(Box<ShownPlan>),
 }
@@ -98,7 +98,7 @@ fn content(visitor: &Visitor, shown: &ShownPlan) -> Markup {
     }
 }
 
-/// The changes were read after the plan. If it changed in between, nobody has seen what would be applied.
+/// The changes were read after the plan. If the plan changed in between, the page doesn't show what would be applied.
 fn seen(shown: &ShownPlan) -> Seen {
     match &shown.changes {
         Some(changes) if changes.fingerprint != shown.plan.fingerprint => Seen::Outdated,

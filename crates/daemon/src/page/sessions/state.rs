@@ -13,7 +13,7 @@ pub(crate) fn title(session: &Session) -> String {
     titled(&session.title, &session.id)
 }
 
-/// The state as a coloured word: what runs, or how the last turn ended.
+/// The state as a coloured word: what is running, or how the last turn ended.
 pub(crate) fn badge(session: &Session) -> Markup {
     text::badge(match (session.state, session.last_state) {
         (SessionState::Running, _) => ("badge active busy", "Running"),
@@ -47,7 +47,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// A session in a state, with a turn if that has one.
+    /// A session in a state, with a turn if the state has one.
     pub(crate) fn session(state: SessionState) -> Session {
         let asking = (state == SessionState::Asking).then(|| WaitingPermission {
             permission: "permission_01JCZ8T6V8Y3N5K2M4Q7R9S1TX".to_owned(),

@@ -13,7 +13,7 @@ use crate::page::parts::ansi::one_line;
 use crate::page::parts::text::counted;
 use crate::page::plans::state as plan_state;
 
-/// How much of one text is shown. All of it is in the export.
+/// How much of one text is shown. The export has all of it.
 const TEXT_CHARACTERS: usize = 200_000;
 
 pub(crate) struct ShownTurn {
@@ -23,7 +23,7 @@ pub(crate) struct ShownTurn {
 }
 
 impl ShownTurn {
-    /// The state in the transcript, which is of the same moment as the rest.
+    /// The state in the transcript, which was read at the same moment as the rest.
     pub(crate) fn state(&self) -> TurnState {
         self.transcript.state.unwrap_or(self.turn.state)
     }
@@ -60,7 +60,7 @@ pub(crate) fn article(shown: &ShownTurn) -> Markup {
     }
 }
 
-/// What became of the plan that the prompt asked to finish.
+/// What happened to the plan that the prompt asked to finish.
 fn finish_text(finished: &PlanFinish) -> String {
     let why = finished.text.as_deref().map(one_line);
     let why = why.map_or_else(String::new, |why| format!(": {why}"));
@@ -112,7 +112,7 @@ fn show(item: &TurnItem, number: Option<u64>) -> Markup {
                 arguments => serde_json::to_string_pretty(arguments).unwrap_or_default(),
             };
             let answer = answer.as_deref().unwrap_or_default();
-            // Most tools answer with what they have said.
+            // Most tools repeat their output in their answer.
             let output = match answer.starts_with(output) {
                 true => "",
                 false => output.as_str(),
@@ -165,14 +165,14 @@ fn show(item: &TurnItem, number: Option<u64>) -> Markup {
     }
 }
 
-/// The title of a call without the name of its tool, which stands before it. The script does the same.
+/// The title of a call without the name of its tool, which is shown before it. The script does the same.
 fn besides(title: &str, tool: &str) -> String {
     let title = one_line(title);
     let rest = title.strip_prefix(tool).and_then(|rest| rest.strip_prefix(' '));
     rest.map_or_else(|| title.clone(), str::to_owned)
 }
 
-/// A text without the characters that hide or turn the text around them. The script does the same.
+/// A text without the characters that hide the text around them or change its direction. The script does the same.
 pub(crate) fn visible(text: &str) -> String {
     let is_hidden = |character: char| {
         let is_control = character.is_control() && !matches!(character, '\n' | '\t');

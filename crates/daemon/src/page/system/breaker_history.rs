@@ -1,4 +1,4 @@
-//! The history of one breaker: what people did to it by hand.
+//! The history of one breaker: manual changes.
 
 use std::sync::Arc;
 

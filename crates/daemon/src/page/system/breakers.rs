@@ -1,4 +1,4 @@
-//! The page of circuit breakers, and its forms.
+//! The circuit breakers page, and its forms.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -128,12 +128,12 @@ fn look(state: BreakerState) -> (&'static str, &'static str) {
     }
 }
 
-/// What stands below the badge: when it retries, or how the last calls ended.
+/// The text below the badge: when it retries, or how the last calls ended.
 pub(crate) fn explanation(breaker: &Breaker) -> Markup {
     html! {
         @match (breaker.state, breaker.retry_after_ms) {
             (BreakerState::Open, Some(ms)) => {
-                // Rounded up, so that it never says zero while calls are still refused.
+                // Rounded up, so that it never shows zero while calls are still refused.
                 small { "retries in " (human_duration(Duration::from_secs(ms.div_ceil(1000)))) }
             }
             (BreakerState::HalfOpen, _) if breaker.probing => small { "probing now" },

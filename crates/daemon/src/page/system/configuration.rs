@@ -1,4 +1,4 @@
-//! The page of settings: which are in effect, and where each comes from. It shows them as of the start of the daemon.
+//! The settings page: which are in effect, and where each comes from. It shows the values from the daemon's start.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
 //! The documentation of the error codes, which the `type` of a problem links to. It renders the file in `docs/` and
-//! understands just what that file uses: headings, paragraphs, tables, `code` and **bold**.
+//! supports only what that file uses: headings, paragraphs, tables, `code` and **bold**.
 
 use maud::{Markup, html};
 
@@ -51,7 +51,7 @@ fn table(block: &str) -> Markup {
     }
 }
 
-/// Every other part between marks is marked. Marks don't nest.
+/// Every other part between markers is marked. Markers don't nest.
 fn spans(text: &str) -> Markup {
     html! {
         @for (index, part) in text.split('`').enumerate() {

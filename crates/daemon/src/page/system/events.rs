@@ -1,4 +1,4 @@
-//! The page of events: what happened recently, newest first.
+//! The events page: what happened recently, newest first.
 
 use std::sync::Arc;
 
@@ -21,10 +21,10 @@ use crate::page::servers::detail as server_log;
 use crate::page::sessions::state as session_state;
 use crate::times::now_ms;
 
-/// How many events are shown. For more, open the page of what they are about.
+/// How many events are shown. For more, open the page of the subject.
 const SHOWN_EVENTS: u32 = 50;
 
-/// What the list can be narrowed to.
+/// The filters of the list.
 const KINDS: [Choice<Option<ActivityKind>>; 7] = [
     Choice::new("", "All", None),
     Choice::new("session", "Sessions", Some(ActivityKind::Session)),

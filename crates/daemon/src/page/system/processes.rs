@@ -1,4 +1,4 @@
-//! The page of owned processes: what the daemon has started, for whom and why.
+//! The processes page: what the daemon has started, for whom and why.
 
 use std::sync::Arc;
 use std::time::Duration;

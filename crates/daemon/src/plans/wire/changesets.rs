@@ -1,4 +1,4 @@
-//! Changesets, and what is in them.
+//! Changesets and their changes.
 
 use plans::{Changeset, Entry, Recorded};
 
@@ -21,7 +21,7 @@ pub(crate) fn changeset_to_wire(changeset: &Changeset) -> protocol::Changeset {
     }
 }
 
-/// A change. The log has both entries whole, because an undo needs them; the wire has what a person compares.
+/// A change. The log stores both entries in full, because an undo needs them; the wire has what a person compares.
 pub(crate) fn recorded_to_wire(recorded: &Recorded) -> protocol::RecordedChange {
     let change = &recorded.change;
     let hash = |entry: &Option<Entry>| {

@@ -1,4 +1,4 @@
-//! Files of a sandbox on their way in and out.
+//! Converts files of a sandbox from and to the wire.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -6,7 +6,7 @@ use plans::{BadPath, FileFound, FileOperation, RelPath, SeenFile};
 
 use super::changesets::mode;
 
-/// A write that cannot be understood.
+/// Why a write is invalid.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum BadOperation {
     Path { field: &'static str, bad: BadPath },
@@ -46,7 +46,7 @@ pub(crate) fn file_to_wire(path: &str, found: FileFound) -> protocol::PlanFile {
     file
 }
 
-/// A write that was asked for, once it has been checked.
+/// Validates a requested write.
 pub(crate) fn operation_of(operation: protocol::FileOperation) -> Result<FileOperation, BadOperation> {
     Ok(match operation {
         protocol::FileOperation::Write {

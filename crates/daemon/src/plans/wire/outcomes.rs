@@ -1,11 +1,10 @@
-//! What an apply, an undo or a refresh came to.
+//! The outcome of an apply, an undo or a refresh.
 
 use machines::Machines;
 use plans::{Conflict, LandingOutcome, OutcomePath, PlanError, Plans};
 
 use super::{several, words};
 
-/// What an attempt came to.
 pub(crate) async fn outcome_to_wire(
     plans: &Plans,
     machines: &Machines,
@@ -22,7 +21,7 @@ pub(crate) async fn outcome_to_wire(
     })
 }
 
-/// A path. Both entries are known, so that a git commit can be made of it; the wire has one word for them.
+/// A path. Both entries are known, so that a git commit can be created from it; the wire has one word for them.
 pub(crate) fn path_to_wire(path: &OutcomePath) -> protocol::OutcomePath {
     let kind = match (&path.before, &path.after) {
         (None, _) => "create",

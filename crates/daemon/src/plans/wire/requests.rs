@@ -1,4 +1,4 @@
-//! What callers ask for, checked and read into what plans take.
+//! Validates requests, and converts them to the types of `plans`.
 
 use std::path::PathBuf;
 
@@ -10,24 +10,24 @@ use crate::http::Problem;
 use crate::http::ids::id_in;
 use crate::jobs::wire::invalid;
 
-/// The longest title. It stands in every list.
+/// The longest title. Every list shows it.
 const TITLE_CHARACTERS: usize = 200;
-/// How many checks a plan may begin with. Each of them is a job whenever they run.
+/// How many checks a plan may start with. Each run of a check is a job.
 const CHECKS_LIMIT: usize = 64;
-/// The longest command of a check. It stands in the plan.
+/// The longest command of a check. It is stored in the plan.
 const CHECK_LIMIT_BYTES: usize = 4096;
-/// The tool of changes that come without one.
+/// The tool of changes that don't name one.
 const USUAL_TOOL: &str = "api";
 /// The longest name of a tool.
 const TOOL_CHARACTERS: usize = 100;
-/// The longest reason. It stands in the changeset.
+/// The longest reason. It is stored in the changeset.
 const REASON_CHARACTERS: usize = 1000;
-/// How many writes one request may ask for. The body has a limit too; this one keeps small writes from holding up the
-/// others of the plan.
+/// How many writes one request may contain. The body has a limit too; this one keeps many small writes from delaying
+/// other writes to the plan.
 const OPERATIONS: usize = 1000;
-/// How many plans can be applied together. Each of them is read whole.
+/// How many plans can be applied together. Each of them is read in full.
 const TOGETHER: usize = 100;
-/// The longest message of a commit.
+/// The longest commit message.
 const MESSAGE_LIMIT_BYTES: usize = 64 * 1024;
 
 pub(crate) fn to_new_plan(request: OpenPlan, by: &str) -> Result<NewPlan, Problem> {
@@ -74,7 +74,7 @@ fn title_of(title: String) -> Result<String, Problem> {
     }
 }
 
-/// Commands of checks, if all of them can be run.
+/// Validates the commands of checks.
 pub(crate) fn checked_checks(field: &str, checks: Vec<String>) -> Result<Vec<String>, Problem> {
     if checks.len() > CHECKS_LIMIT {
         return Err(invalid(field, &format!("has more than {CHECKS_LIMIT} commands")));
@@ -97,7 +97,7 @@ pub(crate) fn checked_checks(field: &str, checks: Vec<String>) -> Result<Vec<Str
     Ok(checks)
 }
 
-/// The writes, once they have been checked. Nothing is written if one of them makes no sense.
+/// Validates the writes. If one of them is invalid, nothing is written.
 pub(crate) fn operations_of(wanted: Vec<protocol::FileOperation>) -> Result<Vec<FileOperation>, Problem> {
     if wanted.is_empty() {
         return Err(invalid("operations", "is empty"));
@@ -163,7 +163,7 @@ pub(crate) fn plans_of(ids: &[String]) -> Result<Vec<PlanId>, Problem> {
     Ok(plans)
 }
 
-/// What the caller saw in each plan; nothing if it has not looked.
+/// What the caller saw in each plan; empty if it hasn't looked.
 pub(crate) fn seen_in(request: &ApplyPlans) -> Result<Vec<ManifestId>, Problem> {
     if !request.seen.is_empty() && request.seen.len() != request.plans.len() {
         return Err(invalid("seen", "does not have one fingerprint for each plan"));
@@ -175,7 +175,7 @@ pub(crate) fn seen_in(request: &ApplyPlans) -> Result<Vec<ManifestId>, Problem> 
     seen.collect()
 }
 
-/// The message of a commit, once it has been checked.
+/// Validates the message of a commit.
 pub(crate) fn checked_message(commit: CommitPlans) -> Result<CommitPlans, Problem> {
     match &commit.message {
         Some(text) if text.trim().is_empty() => Err(invalid("commit.message", "is empty")),

@@ -1,4 +1,4 @@
-//! A plan as the log has it, and as the wire has it.
+//! A plan in the log, and on the wire.
 
 use eventlog::{Sequence, Version};
 use plans::{Entry, FileFound, FileOperation, OutcomePath, SeenFile};

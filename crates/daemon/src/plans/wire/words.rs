@@ -1,9 +1,9 @@
-//! The words for what there is of each.
+//! The names of kinds and states.
 
 use plans::{ChangeKind, ConflictKind, WhyLeftOut};
 use protocol::CheckState;
 
-/// What became of a check, so that it can be said behind its command.
+/// The state of a check, as a text that follows its command.
 pub(super) fn check_state_text(state: CheckState) -> &'static str {
     match state {
         CheckState::Missing => "has not run",
@@ -39,7 +39,7 @@ pub(super) fn why_left_out(why: WhyLeftOut) -> &'static str {
     }
 }
 
-/// The word for a conflict, and the same in one line for people.
+/// The name of a conflict kind, and a one-line description for people.
 pub(super) fn conflict_words(kind: ConflictKind) -> (&'static str, &'static str) {
     match kind {
         ConflictKind::Content => ("content", "both changed the same lines"),

@@ -78,7 +78,7 @@ pub(crate) fn rescued_list_to_wire(list: &RescuedList) -> protocol::RescuedList 
 }
 
 pub(crate) async fn workspace_of(plans: &Plans, directory: &Path) -> Result<Option<Workspace>, PlanError> {
-    // A directory that is not there may still have been one.
+    // A directory that no longer exists may still have been one.
     let given = directory.to_owned();
     let found = tokio::task::spawn_blocking(move || given.canonicalize()).await;
     let directory = found

@@ -1,4 +1,4 @@
-//! What comes with a prompt, on its way into the log.
+//! Stores the attachments of a prompt in the log.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -10,16 +10,16 @@ use crate::http::Problem;
 use crate::http::log_problem::refusing;
 use crate::jobs::wire::invalid;
 
-/// What a text is if nobody says so.
+/// The default media type of text.
 const TEXT: &str = "text/plain";
-/// What anything else is.
+/// The default media type of anything else.
 const BYTES: &str = "application/octet-stream";
-/// The longest name of an attachment, and of its media type. They stand in the head of a turn.
+/// The longest name of an attachment, and of its media type. Both are stored in the head of a turn.
 const NAME_LIMIT_BYTES: usize = 255;
 
-/// Puts what comes with a prompt into the log. If the prompt is not taken then, it is collected later.
+/// Stores the attachments of a prompt in the log. If the prompt isn't accepted then, they are garbage-collected later.
 ///
-/// *Cancel safety*: dropped half-way, some of it may be there, and is collected later.
+/// *Cancel safety*: if dropped, some may be stored, and are collected later.
 pub(crate) async fn attachments_of(
     log: &Log,
     new: Vec<protocol::NewAttachment>,
@@ -29,7 +29,7 @@ pub(crate) async fn attachments_of(
         return Err(invalid("attachments", &why));
     }
     let mut read = Vec::with_capacity(new.len());
-    // All of them are read before the first one is kept.
+    // Decode all of them before storing the first one.
     for (index, attachment) in new.into_iter().enumerate() {
         read.push(read_one(index, attachment)?);
     }

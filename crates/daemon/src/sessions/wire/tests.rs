@@ -1,4 +1,4 @@
-//! What is kept of turns is what goes over the wire, so both sides must have the same words.
+//! Stored turn events go over the wire unchanged, so both sides must use the same names.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ fn choice() -> AgentChoice {
     }
 }
 
-/// One of each kind, with everything in it that can be.
+/// One event of each kind, with every optional field set.
 fn events() -> Vec<TurnEvent> {
     let (item, text) = (7, "text".to_owned());
     let permission = PermissionId::generate();
@@ -147,7 +147,7 @@ fn events() -> Vec<TurnEvent> {
     events
 }
 
-/// What is kept and not told: where the content of an attachment is.
+/// Removes what is stored but not sent: where the content of an attachment is.
 fn without_contents(mut event: Value) -> Value {
     if let Some(attachments) = event.pointer_mut("/prompt/attachments") {
         for attachment in attachments.as_array_mut().unwrap() {
@@ -173,7 +173,7 @@ fn every_event_that_is_kept_is_one_of_the_interface() {
         let back: TurnEvent = serde_json::from_value(kept).unwrap();
         assert_eq!(back, event);
     }
-    // All that there are. Whoever adds one adds it here as well.
+    // All kinds. If you add one, add it here as well.
     assert_eq!(kinds.len(), 15, "{kinds:?}");
 }
 

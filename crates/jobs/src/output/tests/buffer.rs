@@ -1,4 +1,4 @@
-//! What is decided about output, without a log.
+//! The decisions about output, without a log.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use crate::output::OutputSummary;
 use crate::output::buffer::{Batch, Draft, Due, EVENT_BYTES, OutputBuffer};
 
 const UNLIMITED: u64 = u64::MAX;
-/// Stands for more text than anybody wants to see when a test fails.
+/// Stands for a text that is too long to print when a test fails.
 const LONG: &str = "<long>";
 
 fn piece(channel: JobChannel, text: &str) -> Draft {
@@ -28,7 +28,7 @@ fn summary(bytes: u64, cut_bytes: u64, progress: Option<JobProgress>) -> OutputS
     }
 }
 
-/// What is written of pieces if it is all written at the end.
+/// What is written for some pieces if everything is written at the end.
 fn written(limit_bytes: u64, pieces: &[(JobChannel, &str)]) -> Batch {
     let mut buffer = OutputBuffer::new(1, limit_bytes, OutputSummary::default());
     for (channel, text) in pieces {
@@ -104,7 +104,7 @@ fn events_are_small_and_cut_between_characters() {
             other => panic!("unexpected: {other:?}"),
         })
         .collect();
-    // One more byte would fit into the second, but no whole character.
+    // One more byte would fit into the second event, but no whole character.
     assert_eq!(
         sizes,
         [EVENT_BYTES, EVENT_BYTES - 1, 150_001 - 2 * EVENT_BYTES + 1]
@@ -155,14 +155,14 @@ fn the_first_bytes_are_kept_exactly_and_then_the_end() {
             vec![cap("0 bytes"), piece(Stdout, "a")],
             summary(1, 0, None),
         ),
-        // A character that does not fit as a whole is not kept in part.
+        // A character that doesn't fit completely isn't kept in part.
         (
             2,
             vec![(Stdout, "a€b")],
             vec![piece(Stdout, "a"), cap("2 bytes"), piece(Stdout, "€b")],
             summary(5, 0, None),
         ),
-        // Once something was not kept, nothing that comes later is, even if it would fit.
+        // Once something was dropped, everything after it is dropped too, even if it would fit.
         (
             2,
             vec![(Stdout, "a€"), (Stderr, "e")],
@@ -174,7 +174,7 @@ fn the_first_bytes_are_kept_exactly_and_then_the_end() {
             ],
             summary(5, 0, None),
         ),
-        // What speaks of progress needs no room.
+        // Progress lines take up no room.
         (
             2,
             vec![(Stdout, "::progress 1/2\na\n")],
@@ -270,7 +270,7 @@ fn a_long_text_of_progress_is_shortened() {
     );
 }
 
-/// What comes of text in pieces, written at some of them.
+/// The result of a text that arrives in pieces, with writes after some of them.
 fn said(
     text: &[u8],
     cuts: &[(usize, bool)],

@@ -15,29 +15,29 @@ use crate::{
     state,
 };
 
-/// Says where the test server is.
+/// The URL of the test server.
 const URL_VARIABLE: &str = "TIDELOCK_TEST_POSTGRES_URL";
-/// Says where to report a skip.
+/// Where to report a skip.
 const REPORT_VARIABLE: &str = "TIDELOCK_SKIP_REPORT";
-/// All tests share it: ids are never the same, and nobody here trims.
+/// All tests share it: ids are unique, and no test trims.
 const SCHEMA: &str = "tidelock_test_job_output";
 
 /// How long a test waits for something that takes milliseconds.
 const PATIENCE: Duration = Duration::from_secs(30);
 const LEASE: Duration = Duration::from_secs(600);
 
-/// A log with a job that runs.
+/// A log with a running job.
 pub(super) struct Bench {
     pub(super) log: Log,
     pub(super) lease: Lease,
     pub(super) tasks: Tasks,
     pub(super) job: JobId,
-    /// The same, as it was last written.
+    /// The job, as it was last written.
     written: Job,
     _directory: Option<TempDir>,
 }
 
-/// What was read, with what is next to each other in one channel joined.
+/// What was read, with adjacent pieces of one channel joined.
 pub(super) type Told = Vec<(JobChannel, String)>;
 
 pub(super) async fn sqlite() -> Bench {
@@ -49,7 +49,7 @@ pub(super) async fn sqlite() -> Bench {
     Bench::new(log, Some(directory)).await
 }
 
-/// `None` if there is no server to test with; the skip is reported then.
+/// `None` if there is no server to test with; the skip is reported.
 pub(super) async fn postgres() -> Option<Bench> {
     let Ok(url) = std::env::var(URL_VARIABLE) else {
         skip();
@@ -95,7 +95,7 @@ impl Bench {
         bench
     }
 
-    /// Writes the job as it is, with an event.
+    /// Writes the job unchanged, with an event.
     pub(super) async fn move_job(&mut self) {
         let write = Write {
             events: vec![history::submitted_event("a test", b"", Vec::new()).unwrap()],
@@ -142,9 +142,9 @@ impl Bench {
         OutputTail::new(&self.log, self.job, Sequence::from_u64(after).into(), &scope)
     }
 
-    /// All that stands in the stream.
+    /// Everything in the stream.
     pub(super) async fn told(&self) -> (Told, Vec<JobProgress>) {
-        // Nothing but a durable commit makes sure that readers see what was acknowledged before.
+        // Only a durable commit guarantees that readers see everything acknowledged before.
         let flush = Write {
             stream: eventlog::StreamId::new(&format!("flush/{}", JobId::generate())).unwrap(),
             expected: Version::NONE,
@@ -199,7 +199,7 @@ pub(super) fn by_channel(told: &Told) -> BTreeMap<&'static str, String> {
     channels
 }
 
-/// The next item, which must come.
+/// The next item, which must arrive.
 pub(super) async fn next(tail: &mut OutputTail) -> Result<OutputItem, FollowEnd> {
     in_time(tail.next()).await
 }
@@ -225,7 +225,7 @@ pub(super) fn progress(done: u64, total: Option<u64>, text: &str) -> JobProgress
     JobProgress { done, total, text }
 }
 
-/// Makes a test of a check for each engine.
+/// Turns a check into one test per engine.
 macro_rules! on_every_engine {
     ($($check:ident),+ $(,)?) => {
         mod sqlite {

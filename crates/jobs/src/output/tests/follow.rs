@@ -1,4 +1,4 @@
-//! Reading: while it is written, after the end, from any place, and slowly.
+//! Reading: while output is written, after the end, from any position, and slowly.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ fn sequence(item: &OutputItem) -> u64 {
     }
 }
 
-/// Says some lines in turns on both channels, so that each is an event of its own. Returns how many bytes.
+/// Writes some lines alternating between both channels, so that each is a separate event. Returns the number of bytes.
 async fn say_lines(output: &Output, count: u64) -> u64 {
     let mut bytes = 0;
     for number in 0..count {
@@ -49,7 +49,7 @@ async fn say_lines(output: &Output, count: u64) -> u64 {
     bytes
 }
 
-/// The items are all there is, without a gap and without a repeat.
+/// Checks that the items are complete, without gaps or repeats.
 fn assert_whole(items: &[OutputItem], after: u64, bytes: u64) {
     let places: Vec<u64> = items.iter().map(sequence).collect();
     let expected: Vec<u64> = (after + 1..=after + places.len() as u64).collect();
@@ -61,7 +61,7 @@ fn assert_whole(items: &[OutputItem], after: u64, bytes: u64) {
 async fn a_reader_follows_across_the_end(mut bench: Bench) {
     let mut tail = bench.follow(0);
     let output = bench.output(1, UNLIMITED);
-    // A line before each look, so that the reader is live for some of them.
+    // Write a line before each read, so that the reader is live for some of them.
     let mut items = Vec::new();
     for number in 0..20 {
         let line = format!("{number}\n");
@@ -102,11 +102,12 @@ async fn a_reader_may_come_late_and_from_any_place(mut bench: Bench) {
             "after {after}"
         );
     }
-    // What a reader has seen beyond the end was lost, and it is told so.
+    // Events beyond the end that a reader has seen were lost, so it gets a resync.
     let (items, _) = until_end(&mut bench.follow(last + 5)).await;
     let after = Sequence::from_u64(last);
     assert_eq!(items, [OutputItem::Resync { after }]);
-    // It comes back to what it has seen, or something else is in its place by now: then it starts over.
+    // A reader comes back to the event that it has seen, or a different event has replaced it: then it starts
+    // over.
     let OutputItem::Piece(piece) = &all[40] else {
         panic!("{:?} is no piece", all[40]);
     };
@@ -168,7 +169,7 @@ async fn a_slow_reader_gets_everything_in_the_end(mut bench: Bench) {
     let mut tail = bench.follow(0);
     let (mut items, mut bytes) = (Vec::new(), 0);
     for _ in 0..5 {
-        // Far more than the log keeps at hand for tails.
+        // Far more than the log buffers for tails.
         bytes += say_lines(&output, 200).await;
         items.push(next(&mut tail).await.unwrap());
     }
@@ -193,7 +194,7 @@ async fn a_wait_that_is_dropped_skips_nothing(mut bench: Bench) {
     let read = async {
         let mut items = Vec::new();
         for look in 0.. {
-            // Shorter and longer waits, so that they are dropped in every phase.
+            // Vary the wait, so that it is dropped in every phase.
             let patience = Duration::from_micros(look % 40 * 250);
             match tokio::time::timeout(patience, tail.next()).await {
                 Ok(Ok(OutputItem::End(job, _))) => return (items, *job),
@@ -227,10 +228,10 @@ async fn a_reader_learns_that_pieces_were_dropped() {
     for _ in 0..10 {
         say_lines(&output, 10).await;
     }
-    // One that has read something, and one that comes later.
+    // One reader that has read something, and one that comes later.
     let mut early = bench.follow(0);
     assert_eq!(sequence(&next(&mut early).await.unwrap()), 1);
-    // More than is kept at hand for those who follow.
+    // More than is buffered for followers.
     for _ in 0..20 {
         say_lines(&output, 500).await;
     }
@@ -249,7 +250,7 @@ async fn a_reader_learns_that_pieces_were_dropped() {
     let (rest, _) = until_end(&mut late).await;
     assert_eq!(sequence(&rest[0]), after.get() + 1);
     assert_eq!(after.get() + rest.len() as u64, last);
-    // The early one has some more at hand, and then it is told too.
+    // The early reader still has some buffered events, and then gets a resync too.
     loop {
         match next(&mut early).await.unwrap() {
             OutputItem::Resync { after: told } => break assert_eq!(told, after),

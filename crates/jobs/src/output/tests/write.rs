@@ -36,7 +36,7 @@ async fn each_channel_keeps_its_order(bench: Bench) {
         |name: &str| -> Vec<String> { (0..2000).map(|line| format!("{name} {line} €\n")).collect() };
     let say = async |channel, lines: Vec<String>| {
         for line in lines {
-            // Cut within the character, so that it has to be put together again.
+            // Split within the character, so that it has to be put back together.
             let (first, rest) = line.as_bytes().split_at(line.len() - 3);
             output.write(channel, first).await.unwrap();
             output.write(channel, rest).await.unwrap();
@@ -138,7 +138,7 @@ async fn a_later_attempt_goes_on_and_fences_the_earlier(bench: Bench) {
     in_time(bench.tasks.finished()).await;
 }
 
-/// Waits until readers see the first piece, and the progress that was said right after it.
+/// Waits until readers see the first piece, and the progress reported right after it.
 async fn first_is_written(bench: &Bench, text: &str) {
     let mut tail = bench.follow(0);
     let mut items = Vec::new();
@@ -178,7 +178,7 @@ async fn a_worker_without_its_lease_is_fenced(bench: Bench) {
     bench.log.release(&bench.lease).await.unwrap();
     let refused = in_time(async {
         loop {
-            // The queue takes some more; then the writer has learnt it, and everybody with it.
+            // The queue accepts some more; then the writer finds out, and so does every caller.
             if let Err(error) = output.write(JobChannel::Stdout, &[b'x'; 100_000]).await {
                 return error;
             }
@@ -223,7 +223,7 @@ async fn what_was_taken_before_the_end_is_written(bench: Bench) {
     in_time(bench.tasks.finished()).await;
 }
 
-/// Many threads, so that some are anywhere within a write when the end comes.
+/// Many threads, so that some are in the middle of a write when the end comes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn the_end_loses_nothing_that_was_taken_by_any_thread() {
     let bench = super::engines::sqlite().await;
@@ -257,7 +257,7 @@ async fn the_end_loses_nothing_that_was_taken_by_any_thread() {
     assert_eq!(told["stdout"].len() as u64, taken);
 }
 
-/// What came into the queue behind the wish to finish was taken too, and may be more than goes into one commit.
+/// Messages queued behind the finish request were accepted too, and may exceed one commit.
 #[tokio::test]
 async fn what_is_queued_behind_the_end_is_written() {
     let bench = super::engines::sqlite().await;
@@ -328,7 +328,7 @@ async fn progress_comes_at_last_without_another_word(bench: Bench) {
 
 #[tokio::test]
 async fn a_log_that_fails_is_told_to_whoever_writes() {
-    // A head that nobody can read stands for a log that is damaged.
+    // An unreadable head stands for a damaged log.
     let bench = super::engines::sqlite().await;
     let write = eventlog::Write {
         stream: history::output_stream(bench.job),

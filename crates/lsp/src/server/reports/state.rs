@@ -1,4 +1,4 @@
-//! What a server has told, without anybody who waits for it.
+//! What a server has reported, without the waiting.
 
 use std::{
     collections::BTreeSet,
@@ -20,7 +20,7 @@ use crate::{
 const WATCHED_FILES: &str = "workspace/didChangeWatchedFiles";
 
 /// How many changed files are opened: as many as somebody edits between two questions. If there are more, as after a
-/// checkout, none is opened, and the server reads them in its own time.
+/// checkout, no file is opened, and the server reads them in its own time.
 const MOST_CHANGED: usize = 32;
 
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub(super) struct ReportState {
     /// Changed files that aren't open yet.
     pub(super) changed: BTreeSet<PathBuf>,
     pub(super) readiness: Readiness,
-    /// The log message that reports the workspace as read.
+    /// The log message which reports that the workspace has been read.
     awaited: Option<&'static str>,
 }
 
@@ -43,7 +43,7 @@ pub(super) enum MessageEffect {
 
 impl ReportState {
     pub(super) fn new(chosen: &Chosen, now: Instant) -> Self {
-        // Only of a server that is known to say so it is waited for that it begins.
+        // Wait for the first work only if the server is known to report it.
         let (expectation, awaited) = match chosen.readiness {
             Signal::ServerStatus => (Expectation::Work, None),
             Signal::LogMessage(message) => (Expectation::Nothing, Some(message)),
@@ -69,7 +69,7 @@ impl ReportState {
         self.readiness.initialized(now);
     }
 
-    /// A log message of the server. Some report only there that they have read the workspace.
+    /// A log message of the server. For some servers, it is the only report that they have read the workspace.
     pub(super) fn said(&mut self, text: &str, now: Instant) -> MessageEffect {
         match self.awaited {
             Some(awaited) if text.contains(awaited) => {
@@ -106,7 +106,7 @@ impl ReportState {
     }
 
     pub(super) fn unregister(&mut self, params: &Value) {
-        // The protocol itself has this misspelt.
+        // The protocol itself misspells this.
         for name in ["unregisterations", "unregistrations"] {
             for registration in list(params, name) {
                 if let Some(id) = registration["id"].as_str() {

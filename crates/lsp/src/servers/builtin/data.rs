@@ -1,4 +1,4 @@
-//! Configuration, documents and everything that does not run by itself.
+//! Configuration, documents and everything else that isn't executed.
 
 use super::super::definition::{Applies, Readiness};
 use super::entry::{Builtin, CARGO, JAVA, NIX, NODE, Step, server};
@@ -14,7 +14,7 @@ pub(super) const SERVERS: &[Builtin] = &[
         "npm install --global yaml-language-server",
     )
     .readiness(Readiness::Silent)
-    // The list of schemas would be fetched from the network at every start.
+    // Otherwise the list of schemas would be fetched from the network at every start.
     .settings(
         r#"{"yaml": {"schemaStore": {"enable": false}, "kubernetesCRDStore": {"enable": false}, "validate": true, "hover": true,
             "completion": true, "format": {"enable": true}}, "redhat": {"telemetry": {"enabled": false}}}"#,

@@ -1,4 +1,4 @@
-//! What an entry says, and how it becomes a definition.
+//! The content of an entry, and how it becomes a definition.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::super::definition::{
 use super::super::languages;
 use super::super::roots::{RootRule, RootStep};
 
-/// Passed on to every server: who and where the user is, which language messages are in, and how the network is reached.
+/// Passed on to every server: the user and their home, the language of messages, and the network settings.
 const COMMON_VARIABLES: &[&str] = &[
     "PATH",
     "HOME",
@@ -147,7 +147,7 @@ pub(super) enum Step {
     Cargo,
 }
 
-/// One entry. The methods below give what most servers do not need.
+/// One entry. The methods below set what most servers don't need.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Builtin {
     pub(crate) name: &'static str,
@@ -164,7 +164,7 @@ pub(crate) struct Builtin {
     adjust: Adjust,
 }
 
-/// A primary server that speaks over its standard streams and reports its work as progress.
+/// A primary server that uses its standard streams and reports its work as progress.
 pub(super) const fn server(
     name: &'static str,
     languages: &'static [&'static str],
@@ -246,7 +246,7 @@ impl Builtin {
             Step::Outermost(markers) => RootStep::Outermost(owned(markers)),
             Step::Cargo => RootStep::CargoWorkspace,
         });
-        // A test parses every entry, so that none is silently left out here.
+        // A test parses every entry, so that no entry is silently dropped here.
         let json = |text: Option<&str>| text.and_then(|text| serde_json::from_str::<Value>(text).ok());
         ServerDefinition {
             name: Arc::from(self.name),
@@ -276,7 +276,7 @@ impl Builtin {
     }
 }
 
-/// The variables that every server gets, for one that only a configuration knows.
+/// The variables that every server gets, for a server that exists only in a configuration.
 pub(crate) fn common_variables() -> Vec<String> {
     COMMON_VARIABLES.iter().map(|name| (*name).to_owned()).collect()
 }

@@ -17,7 +17,7 @@ pub(super) const SERVERS: &[Builtin] = &[
     server(
         "jdtls",
         &["java"],
-        // Two instances on one data directory destroy its index, so each root has one of its own.
+        // Two instances on one data directory destroy its index, so each root has its own.
         &[&["jdtls", "-data", "{data}"]],
         MAVEN_OR_GRADLE,
         "install jdtls from its releases or your package manager (it wants Java 21)",

@@ -1,7 +1,7 @@
 //! The servers that are known without any configuration, as data.
 //!
-//! Their order is the order of preference: of those that are found, the first primary one for a language is used,
-//! and every supplement. To know one more is one more entry in the file of its family.
+//! Their order is the order of preference: of the servers that are installed, the first primary one for a language is
+//! used, and every supplement. To add a server, add an entry in the file of its family.
 
 mod compiled;
 mod data;
@@ -51,7 +51,7 @@ mod tests {
                 let program = command.first().unwrap();
                 assert!(!program.contains(['/', ' ']), "{name}: {program} is no name");
             }
-            // Whatever is written down as JSON is an object.
+            // All JSON in an entry is an object.
             let definition = builtin.definition();
             for json in [&definition.initialization_options, &definition.settings] {
                 assert!(

@@ -1,4 +1,4 @@
-//! Languages that run as they are.
+//! Languages that run without compilation.
 
 use super::super::definition::{Adjust, Readiness};
 use super::entry::{BEAM, Builtin, NODE, PYTHON, RUBY, Step, server};

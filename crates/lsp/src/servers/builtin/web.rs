@@ -1,4 +1,4 @@
-//! What browsers run, and what is turned into it.
+//! Languages that browsers run, and those that compile to them.
 
 use super::super::definition::{Adjust, Applies, Readiness};
 use super::entry::{Builtin, NODE, Step, server};
@@ -51,9 +51,9 @@ pub(super) const SERVERS: &[Builtin] = &[
         SCRIPT_ROOTS,
         "npm install --global typescript-language-server typescript@5",
     )
-    // By default a second process answers from one file alone until the project is loaded, and says that a symbol is
-    // defined where it is imported; and a third installs packages of types. Left alone, it looks itself for files that
-    // others have changed, and nobody could tell when it has seen them.
+    // By default, a second process answers from one file alone until the project is loaded, and reports that
+    // a symbol is defined where it is imported; and a third process installs packages of types. The server
+    // would also watch for files changed by others by itself, and we couldn't tell when it has seen them.
     .options(r#"{"disableAutomaticTypingAcquisition": true, "tsserver": {"useSyntaxServer": "never", "useClientFileWatcher": true}}"#)
     .adjust(Adjust::TypeScript)
     .variables(NODE),

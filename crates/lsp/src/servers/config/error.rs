@@ -1,4 +1,4 @@
-//! What can be wrong with a configuration, in words that lead to the place.
+//! What can be wrong with a configuration, with the position of the problem.
 
 use std::path::{Path, PathBuf};
 
@@ -6,10 +6,10 @@ use serde::de::DeserializeOwned;
 
 use super::trust::ConfigHash;
 
-/// More different than this is no slip of the finger.
+/// Anything more different than this isn't a typo.
 const LARGEST_SLIP: usize = 3;
 
-/// Why a configuration file, or a part of it, is not used.
+/// Why a configuration file, or a part of it, isn't used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
     #[error("{}: cannot be read: {reason}", path.display())]
@@ -28,12 +28,12 @@ pub enum ConfigError {
         path: PathBuf,
         line: usize,
         column: usize,
-        /// Where it stands, such as `servers.pyright.comand`.
+        /// The path of the key, such as `servers.pyright.comand`.
         key: String,
         message: String,
         suggestion: Option<String>,
     },
-    /// One entry makes no sense as a whole. The others are used.
+    /// One entry is invalid as a whole. The others are used.
     #[error("{}: {key}: {message}{}", path.display(), suggested(suggestion.as_deref()))]
     Entry {
         path: PathBuf,
@@ -54,7 +54,7 @@ pub enum ConfigNote {
     },
     #[error(transparent)]
     Broken(ConfigError),
-    /// The workspace brings a program of its own, and another one, or none, is used.
+    /// The workspace has its own program, but another one, or no program, is used.
     #[error("{}, a program of the workspace, is not used for {server}, since the workspace is not trusted: {how_to_trust}", program.display())]
     LocalProgramNotUsed {
         server: String,
@@ -69,7 +69,7 @@ fn suggested(suggestion: Option<&str>) -> String {
     suggestion.map_or_else(String::new, |meant| format!("; did you mean `{meant}`?"))
 }
 
-/// Reads JSON into a type, with the place of whatever does not fit.
+/// Parses JSON into a type. An error has the position of the mismatch.
 pub(super) fn typed<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, ConfigError> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
@@ -82,7 +82,7 @@ pub(super) fn typed<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, C
 
 pub(super) fn place(path: &Path, key: Option<String>, error: &serde_json::Error) -> ConfigError {
     let (line, column) = (error.line(), error.column());
-    // The parser says the place at the end of its message; we say it in front.
+    // The parser puts the position at the end of its message; we put it in front.
     let said = error.to_string();
     let message = said.split(" at line ").next().unwrap_or(&said).to_owned();
     let path = path.to_path_buf();

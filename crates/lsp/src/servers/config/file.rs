@@ -10,25 +10,25 @@ use super::error::ConfigError;
 
 /// The repository's configuration, at the top of the workspace.
 const REPOSITORY_FILE: &str = ".lsp.json";
-/// A configuration by hand has a hundredth of this. What is larger is refused, so that nobody's repository makes
-/// the daemon grow.
+/// A handwritten configuration has a hundredth of this. Larger files are refused, so that a repository can't use up the
+/// daemon's memory.
 const LARGEST_FILE_BYTES: u64 = 256 * 1024;
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Read {
     /// There is no such file.
     Absent,
-    /// Its content, which is hashed and parsed as one and the same.
+    /// Its content. The same bytes are hashed and parsed.
     Content(Vec<u8>),
     Refused(ConfigError),
 }
 
-/// The user's file. It may be a link, as people keep theirs elsewhere.
+/// The user's file. It may be a link, because people keep their configuration elsewhere.
 pub(crate) fn read_user(path: &Path) -> Read {
     read(path, OFlags::empty())
 }
 
-/// The repository's file. A link is not followed: it could show us any file of the user's in an error message.
+/// The repository's file. A link isn't followed: an error message could then reveal any file of the user.
 pub(crate) fn read_repository(workspace: &Path) -> (PathBuf, Read) {
     let path = workspace.join(REPOSITORY_FILE);
     let read = read(&path, OFlags::NOFOLLOW);
@@ -36,7 +36,7 @@ pub(crate) fn read_repository(workspace: &Path) -> (PathBuf, Read) {
 }
 
 fn read(path: &Path, flags: OFlags) -> Read {
-    // Opened without waiting, since a pipe of that name would never answer; looked at once it is open.
+    // Opened without blocking, because a pipe of that name would never answer; checked once it is open.
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | flags;
     let refused = |reason: String| {
         Read::Refused(ConfigError::Unreadable {

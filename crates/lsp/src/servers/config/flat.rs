@@ -1,6 +1,6 @@
 //! The format of `.lsp.json` in plugins of Claude Code: `{"NAME": {"command": …, "extensionToLanguage": …}}`.
 //!
-//! People have such files already. What has no meaning here is taken and left aside; what is unknown is an error.
+//! People already have such files. Keys without a meaning here are accepted and ignored; unknown keys are errors.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use super::merge::Configuration;
 use super::own::{self, Words};
 use super::patch::ServerPatch;
 
-/// Some wrap the servers in this key, as the manifest of a plugin does.
+/// Some files wrap the servers in this key, like the manifest of a plugin.
 const WRAPPER: &str = "lspServers";
 
 #[derive(Debug, Deserialize)]
@@ -37,7 +37,7 @@ struct FlatServer {
     args: Vec<String>,
     #[serde(default)]
     extension_to_language: Option<BTreeMap<String, String>>,
-    /// The format also knows `socket`, without saying where; our own transports say where, and are taken here too.
+    /// The format also has `socket`, but without an address; our own transports have one, and are accepted here too.
     #[serde(default)]
     transport: Option<Transport>,
     #[serde(default)]
@@ -56,14 +56,14 @@ struct FlatServer {
     restart_on_crash: Option<bool>,
     #[serde(default)]
     max_restarts: Option<u32>,
-    /// Whether an editor shows diagnostics by itself, and how it logs: neither is ours to do.
+    /// Whether an editor shows diagnostics by itself, and how it logs: neither applies to us.
     #[serde(default, rename = "diagnostics")]
     _diagnostics: IgnoredAny,
     #[serde(default, rename = "loggingConfig")]
     _logging: IgnoredAny,
 }
 
-/// Whether a text is in this format: it has none of the keys of our own.
+/// Whether a text is in this format: it has no key of our own format.
 pub(super) fn is_flat(path: &Path, text: &str) -> Result<bool, ConfigError> {
     let keys: BTreeMap<String, IgnoredAny> =
         serde_json::from_str(text).map_err(|error| match error.classify() {

@@ -26,7 +26,7 @@ pub(crate) struct Layer {
     pub(crate) configuration: Configuration,
 }
 
-/// All that is known, with what could not be used.
+/// All known servers, and what couldn't be used.
 #[derive(Debug)]
 pub(crate) struct Merged {
     /// The built-in ones in their order, then the others.
@@ -36,7 +36,7 @@ pub(crate) struct Merged {
 }
 
 impl Merged {
-    /// Lays the layers over what is built in, in order.
+    /// Applies the layers to the built-in definitions, in order.
     pub(crate) fn new(layers: Vec<Layer>) -> Self {
         let mut merged = Self {
             definitions: builtin::all().map(builtin::Builtin::definition).collect(),
@@ -52,7 +52,7 @@ impl Merged {
         merged
     }
 
-    /// An entry that makes no sense is left out as a whole, so that what was there before still works.
+    /// An invalid entry is ignored as a whole, so that the earlier definition still works.
     fn lay_over(&mut self, name: &str, patch: ServerPatch, origin: &Origin) {
         let known = self.definitions.iter().position(|known| *known.name == *name);
         let mut definition = match known {
@@ -76,8 +76,8 @@ impl Merged {
         }
     }
 
-    /// A server of another name that runs a program we know starts from what we know about it: its roots, its
-    /// variables, how it says that it is ready.
+    /// A server with another name that runs a known program starts from that program's definition: its roots,
+    /// its variables, how it reports that it is ready.
     fn template(&self, name: &str, patch: &ServerPatch) -> ServerDefinition {
         let program = patch.command.as_ref().map(|command| {
             let program = command.program.rsplit('/').next();
@@ -143,7 +143,7 @@ fn check(definition: &ServerDefinition) -> Result<(), String> {
         Transport::Tcp(address) if address.port() == 0 => {
             return Err("`tcp` wants the port that the server listens on".to_owned());
         }
-        // What goes over the line is source code, in the open.
+        // The connection carries source code, unencrypted.
         Transport::Tcp(address) | Transport::TcpSpawned(address) if !address.ip().is_loopback() => {
             return Err(format!(
                 "{address} is not on this machine; use a loopback address"

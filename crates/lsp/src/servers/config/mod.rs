@@ -1,8 +1,8 @@
-//! What people configure: their own file, and the `.lsp.json` of a repository.
+//! User configuration: the user's own file, and the `.lsp.json` of a repository.
 //!
-//! Both are read in the same two formats and become patches that are laid over the built-in definitions, the user's
-//! first. A repository's file can name a program to run, so it counts only if the user has trusted exactly this
-//! content. What cannot be used is said in a [`ConfigNote`], and everything else still works.
+//! Both are read in the same two formats and become patches over the built-in definitions, the user's first. A
+//! repository's file can name a program to run, so it counts only if the user has trusted exactly this content. A
+//! [`ConfigNote`] reports what can't be used, and everything else still works.
 
 mod error;
 mod file;

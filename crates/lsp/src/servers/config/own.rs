@@ -123,7 +123,7 @@ impl From<OwnServer> for ServerPatch {
     }
 }
 
-/// Turns `{".py": "python"}` round.
+/// Inverts `{".py": "python"}`.
 pub(super) fn by_language(extensions: BTreeMap<String, String>) -> BTreeMap<String, Vec<String>> {
     let mut languages = BTreeMap::<_, Vec<_>>::new();
     for (extension, language) in extensions {

@@ -1,4 +1,4 @@
-//! What a configuration says about one server, laid over what is known about it.
+//! The configuration of one server, as a patch over its definition.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -11,13 +11,13 @@ use super::super::definition::{
 };
 use super::super::roots::{RootRule, RootStep};
 
-/// Everything is optional: what is not said stays as it was.
+/// Everything is optional: missing values stay unchanged.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ServerPatch {
     pub(crate) command: Option<CommandLine>,
-    /// Language ids and, for each, ends of file names (with a dot in front) or whole file names.
+    /// Language ids, each with file name suffixes (with a leading dot) or whole file names.
     pub(crate) files: Option<BTreeMap<String, Vec<String>>>,
-    /// Markers in order of preference; those in one group count alike.
+    /// Markers in order of preference; those in one group are equal.
     pub(crate) roots: Option<Vec<Vec<String>>>,
     pub(crate) directory: Option<PathBuf>,
     pub(crate) environment: BTreeMap<String, String>,
@@ -92,7 +92,7 @@ fn lay_over(below: &mut Option<Value>, above: Option<Value>) {
     }
 }
 
-/// Objects are put together key by key, `null` takes a key away, and everything else replaces what was there.
+/// Objects are merged key by key, `null` removes a key, and everything else replaces the old value.
 fn merge(below: &mut Value, above: Value) {
     match (below, above) {
         (Value::Object(below), Value::Object(above)) => {

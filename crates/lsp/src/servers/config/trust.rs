@@ -3,16 +3,16 @@
 use std::fmt;
 use std::path::Path;
 
-/// Keeps these hashes apart from those of anything else that is hashed with the same function.
+/// Keeps these hashes distinct from other hashes made with the same function.
 const CONTEXT: &str = "tidelock 2026-11 repository language server configuration";
 
-/// Identifies one content of one workspace's `.lsp.json`. That there is no such file is a content as well, so that a
-/// workspace without one can be trusted, until it gets one.
+/// Identifies one content of one workspace's `.lsp.json`. A missing file counts as a content as well, so that a
+/// workspace without one can be trusted until it gets one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ConfigHash([u8; 32]);
 
 impl ConfigHash {
-    /// Of the file at a canonical path.
+    /// The hash of the file at a canonical path.
     pub fn of(path: &Path, content: Option<&[u8]>) -> Self {
         use std::os::unix::ffi::OsStrExt as _;
         let path = path.as_os_str().as_bytes();
@@ -38,5 +38,5 @@ impl fmt::Debug for ConfigHash {
     }
 }
 
-/// Whether the user trusts a configuration. It is called each time a workspace is looked at.
+/// Whether the user trusts a configuration. It is called each time a workspace is read.
 pub type Trust = dyn Fn(&ConfigHash) -> bool + Send + Sync;

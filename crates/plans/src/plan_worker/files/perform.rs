@@ -1,4 +1,4 @@
-//! One write to a sandbox, and the changes that it amounts to.
+//! One write to a sandbox, and the resulting changes.
 
 use std::io::Cursor;
 
@@ -8,7 +8,7 @@ use crate::{
 };
 
 const NEW_FILE: u32 = 0o644;
-/// The permissions that let a file be executed.
+/// The executable bits.
 const EXECUTABLE: u32 = 0o111;
 
 #[derive(Debug, Default)]
@@ -17,7 +17,7 @@ pub(super) struct Performed {
     pub(super) failed: Option<PlanError>,
 }
 
-/// Carries one write out. It blocks.
+/// Performs one write. It blocks.
 pub(super) fn perform(tree: &Tree, operation: FileOperation) -> Performed {
     let mut changes = Vec::new();
     let done = match operation {
@@ -118,7 +118,7 @@ fn check_seen(path: &RelPath, found: Option<&Entry>, seen: Option<SeenFile>) -> 
     })
 }
 
-/// Whoever may read an executable file may execute it.
+/// Everyone who may read an executable file may execute it.
 fn with_executable(mode: u32, executable: Option<bool>) -> u32 {
     match executable {
         None => mode,
@@ -165,7 +165,7 @@ fn edit(
 
 fn delete(tree: &Tree, path: &RelPath, changes: &mut Vec<Change>) -> Result<(), PlanError> {
     let gone = everything(tree, path)?;
-    // The innermost first, so that every step is one that can be recorded.
+    // Innermost first, so that every step can be recorded.
     for (path, entry) in gone.into_iter().rev() {
         tree.remove(&path).map_err(said(&path))?;
         changes.push(change(path, Some(entry), None));
@@ -173,7 +173,7 @@ fn delete(tree: &Tree, path: &RelPath, changes: &mut Vec<Change>) -> Result<(), 
     Ok(())
 }
 
-/// What is at a path and below it, the outermost first.
+/// Everything at and below a path, outermost first.
 fn everything(tree: &Tree, path: &RelPath) -> Result<Vec<(RelPath, Entry)>, PlanError> {
     let missing = || PlanError::FileNotFound {
         path: path.to_string(),
@@ -241,7 +241,7 @@ fn symlink(tree: &Tree, path: RelPath, target: String, changes: &mut Vec<Change>
     Ok(())
 }
 
-/// Whether a symlink at a path would lead out of the tree, as far as its text tells.
+/// Whether a symlink at a path would lead out of the tree, judging by its text.
 fn leads_out(path: &RelPath, target: &str) -> bool {
     let mut depth = path.ancestors().count();
     if target.is_empty() || target.starts_with('/') || target.contains('\0') {

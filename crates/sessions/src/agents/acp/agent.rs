@@ -1,4 +1,4 @@
-//! The agent that everybody sees: it has a process for each turn, and lets it go afterwards.
+//! The agent itself: it starts a process for each turn, and stops it afterwards.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -20,11 +20,11 @@ use super::site::{Left, Site, Sites};
 use crate::agent::{Agent, AgentEnd, AgentInfo, AgentTurn};
 use crate::ports::Ports;
 
-/// How long all processes have to end when the daemon ends.
+/// How long the processes have to end when the daemon stops.
 const CLOSE_TIME: Duration = Duration::from_secs(10);
-/// What the launch may take beyond the handshake: into the sandbox, a keeper, and out again if it fails.
+/// What a launch may take beyond the handshake: entering the sandbox, starting a keeper, and undoing that if it fails.
 const LAUNCH_MARGIN: Duration = Duration::from_secs(60);
-/// How much of the standard error is told with an end.
+/// How much of the standard error is reported with an end.
 const LAST_WORDS_CHARS: usize = 600;
 
 /// A program that speaks the Agent Client Protocol.
@@ -36,7 +36,7 @@ pub struct AcpAgent {
 }
 
 impl AcpAgent {
-    /// An agent. Whether its program is there is looked up each time that somebody asks.
+    /// Creates an agent. Each readiness check looks up its program again.
     #[expect(
         clippy::new_ret_no_self,
         reason = "nobody needs to know more of it than that it is an agent"
@@ -70,7 +70,7 @@ impl AcpAgent {
         })
     }
 
-    /// The turn, once it has a plan: a process, the prompt, and the end of the process.
+    /// Runs the turn once it has a plan: starts a process, sends the prompt, stops the process.
     async fn run_in(&self, turn: &AgentTurn, site: &Arc<Site>, workspace: &Path) -> AgentEnd {
         // A process serves one session at a time, and a session has one turn at a time.
         let key = ServerKey::new(self.settings.name.as_str(), Path::new(&turn.session.to_string()));
@@ -79,8 +79,8 @@ impl AcpAgent {
             Ok(lease) => self.converse(turn, workspace, &lease).await,
             Err(end) => end,
         };
-        // It is stopped in any case, and waited for: when this returns, nothing of it runs any more. How long that may
-        // take is bounded by the steps of the stop itself.
+        // Always stop it and wait: when this returns, no part of it is running. The steps of the stop itself
+        // limit how long that takes.
         let nobody = CancellationToken::new().scope();
         if let Err(error) = self
             .manager
@@ -93,7 +93,7 @@ impl AcpAgent {
         self.settle(turn, site.take_left(), end).await
     }
 
-    /// A process for this turn. If the last one has just failed, its pause is kept first.
+    /// Starts a process for this turn. If the last one has just failed, this waits out its pause first.
     async fn process(
         &self,
         turn: &AgentTurn,
@@ -145,7 +145,7 @@ impl AcpAgent {
         drive.run().await
     }
 
-    /// What the process left is told, and may change how the turn ended.
+    /// Reports what the process left, which may change how the turn ended.
     async fn settle(&self, turn: &AgentTurn, left: Left, end: AgentEnd) -> AgentEnd {
         let changes = left.changes.iter().flat_map(|changeset| &changeset.changes);
         let paths = changes.map(|recorded| recorded.change.path.to_string()).collect();
@@ -161,7 +161,7 @@ impl AcpAgent {
             }
         }
         match (end, left.trouble) {
-            // The manager says that it did not come up; why stands here.
+            // The manager only says that it did not start; the reason is here.
             (AgentEnd::Failed(_), Some(trouble)) => AgentEnd::Failed(shortened(trouble)),
             (AgentEnd::Failed(error), None) => AgentEnd::Failed(shortened(error)),
             (AgentEnd::Interrupted(error), _) => AgentEnd::Interrupted(shortened(error)),

@@ -1,4 +1,4 @@
-//! One prompt, from the agent's session to its last word.
+//! One prompt, from opening the agent's session to the end of its answer.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -27,10 +27,10 @@ use crate::agent::{AgentEnd, AgentTurn};
 use crate::ports::Ports;
 use crate::prompt::StoredAttachment;
 
-/// The most of a text that goes into the prompt itself; and the most of a picture.
+/// The most bytes of an attached text or image that go into the prompt itself.
 const ATTACHMENT_LIMIT_BYTES: u64 = 4 * 1024 * 1024;
 
-/// One prompt, and everything that it needs.
+/// One prompt, and everything it needs.
 pub(super) struct Drive {
     turn: AgentTurn,
     settings: AcpSettings,
@@ -41,12 +41,12 @@ pub(super) struct Drive {
     tasks: Tasks,
 }
 
-/// A session of the agent's.
+/// A session of the agent.
 struct Prepared {
     id: String,
-    /// What can be chosen in it.
+    /// Its config options.
     choices: Vec<ConfigOption>,
-    /// What is put before the prompt, if the agent does not know it.
+    /// Text to put before the prompt, if the agent doesn't know the conversation.
     before: Option<String>,
 }
 
@@ -71,7 +71,7 @@ impl Drive {
         }
     }
 
-    /// Runs it to its end. The process lives on; nothing that it has asked for does.
+    /// Runs the prompt to its end. The process lives on, but none of its requests do.
     pub(super) async fn run(mut self) -> AgentEnd {
         let Some(plan) = self.turn.desk.opened() else {
             return AgentEnd::failed("acp_plan", "there is no plan to work in");
@@ -87,7 +87,7 @@ impl Drive {
         self.prompt(plan, prepared.id, blocks).await
     }
 
-    /// A session of the agent's: the one that it had before, if it can take it up and knows all that was said.
+    /// Opens a session of the agent: the previous one, if the agent can resume it and knows the whole conversation.
     async fn prepare(&mut self) -> Result<Prepared, AgentEnd> {
         let memory = Memory::read(&self.turn.log, self.turn.session).await;
         let memory = memory.map_err(|error| AgentEnd::failed("acp_session", error.to_string()))?;
@@ -163,7 +163,7 @@ impl Drive {
         }
     }
 
-    /// Chooses the model that the user wants, if there is a choice.
+    /// Selects the model that the user wants, if the agent offers a choice.
     async fn choose_model(&mut self, prepared: &Prepared) -> Result<(), AgentEnd> {
         let Some(model) = self.turn.choice.model.clone() else {
             return Ok(());
@@ -188,7 +188,7 @@ impl Drive {
         self.connection.call(method, params, &deadline, &scope).await
     }
 
-    /// The prompt as the protocol has it.
+    /// The prompt as content blocks of the protocol.
     async fn blocks(&self, prepared: &Prepared) -> Result<Vec<Value>, AgentEnd> {
         let text = &self.turn.prompt.text;
         let text = match &prepared.before {
@@ -269,7 +269,7 @@ impl Drive {
         let params = json!({ "sessionId": session, "prompt": blocks });
         let ours = self.connection.request("session/prompt", &params).await;
         let end = self.answer(ours, &session, &requests, &mut updates, &token).await;
-        // Whatever it still has under way through us ends before the turn does.
+        // Everything the agent still has running through us ends before the turn does.
         token.cancel(Cause::new("the turn", "it is over"));
         requests.all_ended().await;
         terminals.all_ended().await;
@@ -285,7 +285,8 @@ impl Drive {
         end
     }
 
-    /// Listens until the prompt is answered. When the turn is to stop, the agent is told, and has a while to come to its end.
+    /// Listens until the prompt is answered. When the turn should stop, the agent is notified and gets some time to
+    /// finish.
     async fn answer(
         &mut self,
         ours: u64,
@@ -302,7 +303,7 @@ impl Drive {
                 _ = self.turn.scope.wait(), if grace.is_none() => {
                     grace = Some(Deadline::after(&self.turn.clock, self.settings.cancel_grace));
                     token.cancel(Cause::new("the turn", "it is to stop"));
-                    // It may not read its input, and must not hold up the stop.
+                    // The agent may not be reading its input, and must not delay the stop.
                     let params = json!({ "sessionId": session });
                     tokio::select! {
                         biased;
@@ -349,7 +350,7 @@ impl Drive {
                     Ok(())
                 }
             };
-            // The turn takes nothing more. Its scope is cancelled then, too.
+            // The turn accepts nothing more. Its scope is cancelled then, too.
             if taken.is_err() {
                 return Err(CallEnd::Cancelled);
             }

@@ -1,4 +1,4 @@
-//! Files that an agent reads and writes through us: in the plan, and nowhere else.
+//! Files that an agent reads and writes through us: only in the plan.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use super::launch::in_words;
 use super::wire::{ReadTextFile, RpcError, WriteTextFile};
 use crate::desk::PlanDesk;
 
-/// The most that is answered at once. An agent can ask for less of a file.
+/// The most bytes of one answer. An agent can ask for part of a file.
 const READ_LIMIT_BYTES: usize = 4 * 1024 * 1024;
 
 #[derive(Clone, Debug)]
@@ -22,7 +22,7 @@ pub(super) struct Files {
     pub(super) roots: Roots,
 }
 
-/// The names that the root of the workspace has: what the agent sees, and where it is. They differ if its sandbox is a copy.
+/// The root of the workspace: as the agent sees it, and where it really is. They differ if the sandbox is a copy.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Roots {
     pub(super) seen: PathBuf,
@@ -30,7 +30,7 @@ pub(super) struct Roots {
 }
 
 impl Roots {
-    /// A path of the agent's, below the root of the workspace; empty for the root itself.
+    /// An agent's path relative to the root of the workspace; empty for the root itself.
     pub(super) fn below<'a>(&self, path: &'a str) -> Result<&'a Path, RpcError> {
         let path = Path::new(path);
         if !path.is_absolute() {
@@ -48,14 +48,14 @@ impl Roots {
         })
     }
 
-    /// The same for something in it.
+    /// The same, for a path below the root.
     pub(super) fn path(&self, path: &str) -> Result<RelPath, RpcError> {
         RelPath::from_path(self.below(path)?).map_err(|error| RpcError::refused(error.to_string()))
     }
 }
 
 impl Files {
-    /// Reads a file, or a part of it.
+    /// Reads all or part of a file.
     pub(super) async fn read(&self, path: RelPath, wanted: &ReadTextFile) -> Result<Value, RpcError> {
         let found = self.desk.plans().read_file(self.plan, Some(path)).await;
         let content = match found.map_err(|error| refused(&error))? {
@@ -73,7 +73,7 @@ impl Files {
         Ok(json!({ "content": text }))
     }
 
-    /// Writes a file, and tells of it.
+    /// Writes a file and reports the change.
     pub(super) async fn write(&self, path: RelPath, wanted: WriteTextFile) -> Result<Value, RpcError> {
         let name = path.to_string();
         let order = ChangeFiles {
@@ -102,7 +102,7 @@ fn refused(error: &PlanError) -> RpcError {
     RpcError::refused(in_words(error))
 }
 
-/// Some lines of a text: from a line on, counted from 1, and so many.
+/// Some lines of a text: starting at a line, counted from 1, and how many.
 fn part(text: &str, line: Option<usize>, limit: Option<usize>) -> String {
     if line.is_none() && limit.is_none() {
         return text.to_owned();

@@ -6,16 +6,16 @@ use protocol::TurnId;
 use crate::error::SessionError;
 use crate::history::{self, Past, Said};
 
-/// The most that is put before a prompt. The newest turns are taken first.
+/// The most bytes to put before a prompt. The newest turns take priority.
 const BUDGET_BYTES: usize = 32 * 1024;
 
-/// What was said before, in words; nothing if nothing was.
+/// The conversation so far as text; `None` if there is none.
 pub(super) async fn before(log: &Log, previous: Option<TurnId>) -> Result<Option<String>, SessionError> {
     let turns = history::read(log, previous, BUDGET_BYTES).await?;
     Ok((!turns.is_empty()).then(|| in_words(&turns)))
 }
 
-/// The prompt, with what was said before it.
+/// The prompt, preceded by the conversation so far.
 pub(super) fn with(before: &str, prompt: &str) -> String {
     format!(
         "This conversation began before you were started. What was said in it so far:\n\n{before}Now the user says:\n\n{prompt}"

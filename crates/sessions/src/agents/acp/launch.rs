@@ -1,4 +1,4 @@
-//! How an agent's process comes up: into the sandbox, a process, a handshake.
+//! Starts an agent's process: enters the sandbox, spawns the process, performs the handshake.
 
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -16,15 +16,14 @@ use super::settings::AcpSettings;
 use super::site::{Site, Sites};
 use super::wire::{CallEnd, Closed, Connection, Initialized, PROTOCOL_VERSION};
 
-/// How a process is stopped that did not come up. One that closed its output is most likely about to end, and how it does is
-/// worth knowing.
+/// How a process that failed to start is stopped. One that closed its output is most likely about to exit, and its exit
+/// status is worth knowing.
 const STOP: StopPlan = StopPlan {
     polite: Duration::from_millis(500),
     term: Duration::from_millis(500),
     kill: Duration::from_secs(5),
 };
 
-/// Starts agents.
 #[derive(Debug)]
 pub(super) struct Launcher {
     pub(super) settings: AcpSettings,
@@ -34,7 +33,7 @@ pub(super) struct Launcher {
     pub(super) clock: Arc<dyn Clock>,
 }
 
-/// Why an agent did not come up: the code that its turn ends with, and the words.
+/// Why an agent did not start: the code that its turn ends with, and a message.
 struct Trouble {
     code: &'static str,
     message: String,
@@ -49,7 +48,7 @@ impl Trouble {
     }
 }
 
-/// The launcher as the manager has it. The agent has it too, to say which turns want a process.
+/// The launcher that the manager owns. The agent shares it, to register the turns that want a process.
 #[derive(Debug)]
 pub(super) struct SharedLauncher(pub(super) Arc<Launcher>);
 
@@ -60,7 +59,7 @@ impl Launch for SharedLauncher {
         self.0.sites.find(key).is_some()
     }
 
-    /// What a process of an agent was doing cannot be gone on with by another one.
+    /// Another process can't continue what an agent's process was doing.
     fn settings(&self, _key: &ServerKey, usual: &LifecycleSettings) -> LifecycleSettings {
         LifecycleSettings {
             after_crash: AfterCrash::WaitForRequest,
@@ -130,7 +129,7 @@ impl Launcher {
         generation: ServerGeneration,
         scope: &Scope,
     ) -> Result<(Child, Connection, Initialized), (Trouble, Option<Child>)> {
-        // It is not dropped half-way: when a start has failed, no process of it is left.
+        // This isn't dropped midway: when a start has failed, none of its processes is left.
         let spec = self.spec(site, stay, generation).await?;
         let child = self.processes.spawn(spec).await.map_err(|error| {
             let text = format!("the agent cannot be started: {}", in_words(&error));

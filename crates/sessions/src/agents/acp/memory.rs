@@ -1,4 +1,4 @@
-//! Which session of its own an agent has for one of ours, stored in the log.
+//! Maps our sessions to the agent's own sessions, stored in the log.
 
 use std::sync::Arc;
 
@@ -6,16 +6,16 @@ use eventlog::{BadName, Entity, EntityRecord, Log, NoEvent, StoredHead};
 use protocol::{SessionId, TurnId};
 use serde::{Deserialize, Serialize};
 
-/// A session that an agent keeps for one of ours, whose id it has here.
+/// The agent's session for one of ours, under the id of ours.
 pub(crate) type AgentSession = Entity<Remembered>;
 
-/// What an agent calls the session, and how much of it it knows.
+/// The agent's id for the session, and how much of it the agent knows.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Remembered {
     pub(super) agent: String,
-    /// How it calls the session.
+    /// The agent's id for the session.
     pub(super) id: String,
-    /// The last turn that it knows. If others came after it, the agent doesn't know them.
+    /// The last turn that the agent knows. It doesn't know any later ones.
     pub(super) after: TurnId,
 }
 
@@ -39,7 +39,8 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// Reads what is remembered of a session. If that can't be read, the agent gets the conversation in its prompt instead.
+    /// Reads what is remembered about a session. If that can't be read, the agent gets the conversation in its prompt
+    /// instead.
     pub(super) async fn read(log: &Log, session: SessionId) -> Result<Self, BadName> {
         let stored = log.head(&AgentSession::stream_of(&session)?).await;
         let stored = stored.unwrap_or_else(|error| {
@@ -63,7 +64,7 @@ impl Memory {
             .filter(|known| known.agent == agent && Some(known.after) == previous)
     }
 
-    /// Remembers. If that fails, the agent gets the conversation in the prompt of the next turn.
+    /// Stores the agent's session. If that fails, the agent gets the conversation in the prompt of the next turn.
     pub(super) async fn write(self, remembered: Remembered) {
         let mut next = AgentSession::replacing(self.session, self.stored.as_ref(), remembered);
         if let Err(error) = next.save(&self.log, &[]).await {

@@ -1,4 +1,4 @@
-//! What an agent wants to be allowed: by a rule, or by the user.
+//! Decides what an agent may do: by a rule, or by asking the user.
 
 use std::pin::pin;
 
@@ -10,29 +10,29 @@ use super::wire::{PermissionKind, RequestPermission, RpcError, ToolUpdate};
 use crate::asking::{Asker, Question};
 use crate::permissions::decide;
 
-/// The most of what is asked that is shown.
+/// The most characters of a question to show.
 const SUBJECT_LIMIT_CHARS: usize = 500;
 
-/// When an answer is of no more use.
+/// When an answer is no longer needed.
 #[derive(Clone, Debug)]
 pub(super) struct Ends {
-    /// Cancelled when the turn is over, or is to stop.
+    /// Cancelled when the turn is over or should stop.
     pub(super) over: Scope,
-    /// Cancelled when the turn is to stop.
+    /// Cancelled when the turn should stop.
     pub(super) stopped: Scope,
 }
 
-/// A question of an agent, once it is known which call of a tool it is about.
+/// An agent's question, once it is clear which tool call it is about.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Wish {
     pub(super) item: Option<u64>,
     /// The tool, as rules name it.
     pub(super) tool: String,
-    /// What it is to do, in one line.
+    /// What it's about to do, in one line.
     pub(super) subject: String,
 }
 
-/// Answers a question of an agent. Without a rule about it the user is asked: the agent would not ask otherwise.
+/// Answers an agent's question. Without a matching rule it asks the user: the agent wouldn't ask otherwise.
 pub(super) async fn answer(
     asker: &Asker,
     wish: Wish,
@@ -50,8 +50,8 @@ pub(super) async fn answer(
     Ok(outcome(request, answer))
 }
 
-/// Whether something may be done that the agent does through us without asking. Without a rule about it it may: it
-/// happens in the sandbox.
+/// Whether the agent may do something through us without asking. Without a matching rule it may, since it happens
+/// in the sandbox.
 pub(super) async fn allows(asker: &Asker, wish: Wish, ends: &Ends) -> Result<(), RpcError> {
     let tool = wish.tool.clone();
     let denied = || RpcError::failed(format!("`{tool}` is not allowed here"));
@@ -75,7 +75,7 @@ async fn rule_for(asker: &Asker, wish: &Wish, otherwise: RulePermission) -> Rule
     decide(&rules, &wish.tool, &wish.subject)
 }
 
-/// Asks the user; nothing if the turn is over first.
+/// Asks the user; `None` if the turn is over first.
 async fn ask(
     asker: &Asker,
     wish: Wish,
@@ -96,7 +96,8 @@ async fn ask(
             true => None,
         },
         _ = ends.over.wait() => {
-            // When a turn is stopped, its questions are denied by nobody, and that is written down too.
+            // When a turn is stopped, its open questions are denied without an actor, and that is recorded
+            // too.
             if ends.stopped.is_cancelled() {
                 asking.await.ok();
             }
@@ -124,8 +125,8 @@ fn meaning(kind: PermissionKind) -> PermissionAnswer {
     }
 }
 
-/// The option of the agent that comes closest to an answer. It never allows more than was answered, and where there is
-/// nothing that denies, nothing is chosen.
+/// The agent's option that comes closest to an answer. It never allows more than the answer did, and if no option
+/// denies, none is chosen.
 fn outcome(request: &RequestPermission, answer: PermissionAnswer) -> Value {
     use PermissionKind::{AllowAlways, AllowOnce, RejectAlways, RejectOnce};
     let wanted: &[PermissionKind] = match answer {
@@ -151,7 +152,7 @@ pub(super) fn tool_of(kind: Option<&str>) -> &str {
     }
 }
 
-/// What a call is to do, in one line: the command, the path, or what the agent calls it.
+/// What a call is about to do, in one line: the command, the path, or the agent's title for it.
 pub(super) fn subject_of(tool: &str, title: &str, update: &ToolUpdate) -> String {
     let input = |name: &str| update.raw_input.as_ref()?.get(name)?.as_str();
     let command = input("command").filter(|_| tool == "shell");

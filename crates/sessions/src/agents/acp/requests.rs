@@ -1,5 +1,5 @@
-//! What an agent asks of us while it answers a prompt. Each request is a task, so that one that takes long holds up nothing
-//! else; they all end with the turn.
+//! Requests that an agent makes while it answers a prompt. Each request is a task, so that a slow one doesn't hold up
+//! anything else; they all end with the turn.
 
 use std::sync::Arc;
 
@@ -17,10 +17,10 @@ use super::wire::{
 };
 use crate::asking::Asker;
 
-/// How many requests of an agent are worked on at once. Further ones are refused.
+/// How many requests of an agent are handled at once. Further ones are refused.
 const REQUESTS_LIMIT: u32 = 64;
 
-/// Answers the requests of an agent. Clones are the same one.
+/// Answers an agent's requests. Clones share the same state.
 #[derive(Clone, Debug)]
 pub(super) struct Requests {
     shared: Arc<RequestContext>,
@@ -37,13 +37,15 @@ struct RequestContext {
     places: Arc<Semaphore>,
 }
 
-/// A request, taken apart.
+/// A parsed request.
 #[derive(Debug)]
 pub(super) enum Request {
-    /// The user is to be asked.
+    /// A question for the user.
     Permission(Box<RequestPermission>, Wish),
-    /// Another one.
-    Other { method: String, params: Value },
+    Other {
+        method: String,
+        params: Value,
+    },
 }
 
 impl Requests {
@@ -68,7 +70,7 @@ impl Requests {
         }
     }
 
-    /// Takes a request. Its answer goes to the agent by itself.
+    /// Handles a request in a task, which also sends the answer to the agent.
     pub(super) async fn take(&self, id: RequestId, request: Request) {
         let shared = Arc::clone(&self.shared);
         let Ok(place) = Arc::clone(&shared.places).try_acquire_owned() else {
@@ -78,7 +80,7 @@ impl Requests {
         };
         self.shared.tasks.spawn("acp-request", async move {
             let answer = shared.answer(request).await;
-            // An agent that does not read its input must not hold up the end of the turn.
+            // An agent that doesn't read its input must not hold up the end of the turn.
             tokio::select! {
                 biased;
                 () = shared.outbox.answer(&id, answer) => {}
@@ -88,7 +90,7 @@ impl Requests {
         });
     }
 
-    /// Waits until none is worked on any more. The turn's token is cancelled.
+    /// Waits until no request is being handled. The turn's token must be cancelled first.
     pub(super) async fn all_ended(&self) {
         drop(self.shared.places.acquire_many(REQUESTS_LIMIT).await);
     }
@@ -142,7 +144,7 @@ fn named(params: Value) -> Result<String, RpcError> {
     parsed::<NamedTerminal>(params).map(|named| named.terminal_id)
 }
 
-/// The rest of a request.
+/// Parses the parameters of a request.
 pub(super) fn parsed<T: DeserializeOwned>(params: Value) -> Result<T, RpcError> {
     serde_json::from_value(params).map_err(|error| RpcError::refused(error.to_string()))
 }

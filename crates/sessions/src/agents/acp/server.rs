@@ -12,14 +12,14 @@ use process::{Child, StopPlan};
 use super::site::Site;
 use super::wire::{Connection, Initialized, Outbox};
 
-/// How an agent is stopped whose input was closed: most end by themselves then.
+/// How an agent is stopped after its input was closed: most exit on their own then.
 const STOP: StopPlan = StopPlan {
     polite: Duration::from_millis(500),
     term: Duration::from_secs(2),
     kill: Duration::from_secs(5),
 };
 
-/// An agent that is up. Clones are the same one.
+/// A running agent. Clones share the same process.
 #[derive(Clone, Debug)]
 pub(super) struct AcpServer {
     shared: Arc<ServerState>,
@@ -32,7 +32,7 @@ struct ServerState {
     stay: CommandRun,
     outbox: Outbox,
     initialized: Initialized,
-    /// Guards the conversation, which the turn takes out.
+    /// Guards the connection, which the turn takes out.
     connection: Mutex<Option<Connection>>,
 }
 
@@ -56,7 +56,7 @@ impl AcpServer {
         }
     }
 
-    /// The conversation, once.
+    /// Takes the connection. Only the first call returns it.
     pub(super) fn take_connection(&self) -> Option<Connection> {
         let mut connection = self
             .shared
@@ -75,12 +75,13 @@ impl AcpServer {
         &self.shared.stay.entrance.root
     }
 
-    /// Where it works, as it sees it.
+    /// The agent's working directory, as the agent sees it.
     pub(super) fn directory(&self) -> PathBuf {
         self.shared.site.directory(self.root())
     }
 
-    /// Ends the process, and says how it ended. It is for one that has closed its output, and is about to end by itself.
+    /// Stops the process and returns how it ended. For a process that has closed its output and is about to exit
+    /// anyway.
     pub(super) async fn how_it_ended(&self) -> Failure {
         let ended = self.shared.child.stop(STOP).await;
         Failure {
@@ -108,13 +109,13 @@ impl RunningServer for AcpServer {
         leave(&self.shared.site, &self.shared.stay).await;
     }
 
-    /// The protocol has no question that changes nothing, so all that is known is that it runs.
+    /// The protocol has no request without side effects, so all we know is that the process is running.
     async fn probe(&self, _deadline: &Deadline) -> Result<(), String> {
         Ok(())
     }
 }
 
-/// Nothing of the process runs any more: what it changed is recorded, and noted for its turn.
+/// Called once no part of the process is running: records its changes, and notes them for its turn.
 pub(super) async fn leave(site: &Site, stay: &CommandRun) {
     match site.plans.end_command(stay).await {
         Ok(changeset) => site.note(|left| left.changes.extend(changeset)),
@@ -125,7 +126,6 @@ pub(super) async fn leave(site: &Site, stay: &CommandRun) {
     }
 }
 
-/// How a process ended.
 pub(super) fn exit_of(exit: process::Exit) -> Option<ServerExit> {
     match exit {
         process::Exit::Code(code) => Some(ServerExit::Code(code)),

@@ -1,4 +1,4 @@
-//! Which program an agent is.
+//! Which program an agent runs.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -8,26 +8,26 @@ use std::time::Duration;
 
 use crate::agent::Readiness;
 
-/// Which program an agent is, and how it is run.
+/// Which program an agent runs, and how.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct AcpSettings {
-    /// What it is called.
+    /// The agent's name.
     pub name: String,
     /// The program and its arguments. A bare name is looked up in the `PATH` of the environment.
     pub command: Vec<String>,
     /// Its whole environment; nothing is inherited.
     pub environment: BTreeMap<OsString, OsString>,
-    /// What it is, in one line.
+    /// A one-line description.
     pub description: String,
-    /// What to do if the program is not there, for people.
+    /// What the user should do if the program is missing.
     pub if_missing: Option<String>,
-    /// Where it may write besides its sandbox, such as where it keeps its conversations. What it writes there is not part
-    /// of a plan.
+    /// Directories outside the sandbox that it may write to, such as where it keeps its conversations. What it writes
+    /// there isn't part of a plan.
     pub write_below: Vec<PathBuf>,
-    /// From the start of its process to its answer to `initialize`, and as much again until it has a session. Programs
-    /// that are fetched at their first start take a while.
+    /// The time from the start of its process to its answer to `initialize`, and the same again until it has a
+    /// session. Programs that are downloaded on their first start take a while.
     pub start_timeout: Duration,
-    /// From the wish to stop a turn to the end of the process.
+    /// The time from the request to stop a turn to the end of the process.
     pub cancel_grace: Duration,
 }
 
@@ -47,7 +47,6 @@ impl Default for AcpSettings {
 }
 
 impl AcpSettings {
-    /// Whether the program is there.
     pub(super) fn readiness(&self) -> Readiness {
         let Some(program) = self.command.first().filter(|program| !program.is_empty()) else {
             return Readiness::Missing(format!("no command is configured for the agent `{}`", self.name));

@@ -1,4 +1,4 @@
-//! What the start of an agent's process needs to know of its turn, and what it leaves for it.
+//! What the start of an agent's process needs to know about its turn, and what it leaves for the turn.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -10,10 +10,10 @@ use protocol::{PlanId, TurnError};
 
 use crate::session::Actor;
 
-/// The turns that want a process, by its key.
+/// The turns that want a process, by key.
 #[derive(Debug, Default)]
 pub(super) struct Sites {
-    /// Guards the map; held to look, to put in and to take out.
+    /// Guards the map; held for lookups, inserts and removals.
     sites: Mutex<HashMap<ServerKey, Arc<Site>>>,
 }
 
@@ -23,24 +23,24 @@ pub(super) struct Site {
     pub(super) plans: Plans,
     pub(super) plan: PlanId,
     pub(super) actor: Actor,
-    /// Where it starts, below the root of the workspace.
+    /// The directory it starts in, relative to the root of the workspace.
     below: PathBuf,
-    /// What it is for, in one line.
+    /// What it's for, in one line.
     pub(super) reason: String,
-    /// Guards what a process left; held to write it down and to take it.
+    /// Guards what a process left; held to update it and to take it.
     left: Mutex<Left>,
 }
 
 /// What a process left for its turn.
 #[derive(Debug, Default)]
 pub(super) struct Left {
-    /// Whether a start was tried for this turn.
+    /// Whether a start was attempted for this turn.
     pub(super) tried: bool,
-    /// Why it did not come up.
+    /// Why it did not start.
     pub(super) trouble: Option<TurnError>,
-    /// What it changed, recorded when it left the sandbox.
+    /// Its changes, recorded when it left the sandbox.
     pub(super) changes: Vec<Changeset>,
-    /// Why what it changed could not be recorded.
+    /// Why its changes could not be recorded.
     pub(super) not_recorded: Option<PlanError>,
 }
 
@@ -73,7 +73,7 @@ impl Site {
         }
     }
 
-    /// Where it starts, below a root of the workspace.
+    /// The directory it starts in, below a root of the workspace.
     pub(super) fn directory(&self, root: &Path) -> PathBuf {
         match self.below.as_os_str().is_empty() {
             true => root.to_owned(),
@@ -81,12 +81,12 @@ impl Site {
         }
     }
 
-    /// Writes down what a process leaves.
+    /// Updates what a process leaves for its turn.
     pub(super) fn note(&self, note: impl FnOnce(&mut Left)) {
         note(&mut self.left.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Whether a start was tried for this turn.
+    /// Whether a start was attempted for this turn.
     pub(super) fn was_tried(&self) -> bool {
         self.left.lock().unwrap_or_else(PoisonError::into_inner).tried
     }

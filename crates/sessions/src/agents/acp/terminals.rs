@@ -1,4 +1,4 @@
-//! Commands that an agent runs through us. Each is a job in the sandbox of the plan.
+//! Commands that an agent runs through us. Each is a job in the plan's sandbox.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,19 +16,19 @@ use super::wire::{CreateTerminal, RpcError};
 use crate::desk::PlanDesk;
 use crate::ports::{Shell, ShellOrder};
 
-/// How many commands of a turn may run at once. Another one is refused.
+/// How many commands of a turn may run at once. Further ones are refused.
 const RUNNING_LIMIT: u32 = 32;
-/// How many commands of a turn are remembered; an agent gives them back when it has read them. Another one is refused.
+/// How many commands of a turn are remembered; agents release them after reading their output. Further ones are
+/// refused.
 const KNOWN_LIMIT: usize = 1024;
-/// How much of its output is kept, unless the agent wants less. Of what is longer the beginning is dropped; all of it is
-/// with the job.
+/// How much of a command's output is kept, unless the agent wants less. If there is more, the start is dropped; the job
+/// keeps everything.
 const OUTPUT_LIMIT_BYTES: usize = 1024 * 1024;
-/// How many pieces of output wait to be taken in. A command that is faster waits.
+/// How many pieces of output may be queued. A faster command waits.
 const PIECES_LIMIT: usize = 64;
-/// How long a command may take. Agents stop those that they do not want any more, and the turn stops them all.
+/// How long a command may take. Agents stop commands that they no longer need, and the turn stops them all.
 const TIME_LIMIT: Duration = Duration::from_secs(2 * 60 * 60);
 
-/// The commands of a turn.
 #[derive(Debug)]
 pub(super) struct Terminals {
     shell: Arc<dyn Shell>,
@@ -39,7 +39,7 @@ pub(super) struct Terminals {
     /// Cancelled when the turn ends.
     turn: CancellationToken,
     running: Arc<Semaphore>,
-    /// Guards the list; held to look, to put in and to take out.
+    /// Guards the list; held for lookups, inserts and removals.
     known: Mutex<Known>,
 }
 
@@ -53,7 +53,7 @@ struct Known {
 struct Terminal {
     token: CancellationToken,
     limit: usize,
-    /// Guards what it has said; held to append and to copy.
+    /// Guards the output; held to append and to copy.
     output: Mutex<Output>,
     end: Slot<Option<End>>,
 }
@@ -64,7 +64,6 @@ struct Output {
     is_cut: bool,
 }
 
-/// How a command ended.
 #[derive(Clone, Debug, Eq, PartialEq)]
 struct End {
     exit_code: Option<i32>,
@@ -101,7 +100,6 @@ impl Terminals {
         }
     }
 
-    /// Starts a command.
     pub(super) fn create(&self, wanted: CreateTerminal) -> Result<Value, RpcError> {
         let directory = match &wanted.cwd {
             Some(cwd) => self.roots.below(cwd)?.to_string_lossy().into_owned(),
@@ -148,7 +146,7 @@ impl Terminals {
         Ok(json!({ "terminalId": name }))
     }
 
-    /// What a command has said so far, and how it ended if it has.
+    /// A command's output so far, and how it ended if it has.
     pub(super) fn output(&self, name: &str) -> Result<Value, RpcError> {
         let terminal = self.find(name)?;
         let end = terminal.end.read().state;
@@ -160,7 +158,7 @@ impl Terminals {
         }))
     }
 
-    /// What a command has said so far, for people.
+    /// A command's output so far, for people.
     pub(super) fn text(&self, name: &str) -> Option<String> {
         Some(self.find(name).ok()?.said().0)
     }
@@ -176,14 +174,14 @@ impl Terminals {
         }
     }
 
-    /// Stops it. It can still be asked what it said.
+    /// Stops a command. Its output stays available.
     pub(super) fn kill(&self, name: &str) -> Result<Value, RpcError> {
         let cause = Cause::new("the agent", "it wants the command to stop");
         self.find(name)?.token.cancel(cause);
         Ok(json!({}))
     }
 
-    /// Stops and forgets it.
+    /// Stops and forgets a command.
     pub(super) fn release(&self, name: &str) -> Result<Value, RpcError> {
         self.kill(name)?;
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -191,7 +189,7 @@ impl Terminals {
         Ok(json!({}))
     }
 
-    /// Waits until none runs any more. The turn's token is cancelled.
+    /// Waits until no command is running. The turn's token must be cancelled first.
     pub(super) async fn all_ended(&self) {
         drop(self.running.acquire_many(RUNNING_LIMIT).await);
     }
@@ -225,7 +223,7 @@ impl Terminal {
                 }
             }
         };
-        // Nobody else writes it.
+        // There is no other writer.
         self.end.transition(self.end.read().generation, Some(end)).ok();
     }
 
@@ -234,7 +232,7 @@ impl Terminal {
         output.bytes.extend_from_slice(piece);
         let length = output.bytes.len();
         output.is_cut |= length > self.limit;
-        // Only twice as much as it may be is cut, so that a flood is not moved with each piece of it.
+        // Cut only at twice the limit, so that a flood of output isn't moved with each piece.
         if length > 2 * self.limit {
             output.bytes.drain(..length - self.limit);
         }
@@ -254,7 +252,7 @@ impl Terminal {
     }
 }
 
-/// A line for the shell. A command without arguments is a line already, as several agents send it.
+/// A command line for the shell. Several agents send a whole line as a command without arguments.
 pub(super) fn line_of(wanted: &CreateTerminal) -> String {
     if wanted.args.is_empty() {
         return wanted.command.clone();

@@ -1,4 +1,4 @@
-//! What an agent tells while it answers a prompt, as events of the turn.
+//! Turns an agent's updates during a prompt into events of the turn.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,12 +13,11 @@ use super::terminals::Terminals;
 use super::wire::{Chunk, PlanUpdate, ToolContent, ToolStatus, ToolUpdate, text_of};
 use crate::sink::{Sink, SinkError, ToolSink};
 
-/// How many calls of tools of a turn are kept apart. What an agent tells of further ones is passed over.
+/// How many tool calls of a turn are tracked. Updates about further ones are ignored.
 const TOOLS_LIMIT: usize = 10_000;
-/// The most of what a tool said that stands with its end; all of it stands in its output.
+/// The most bytes of a tool's answer to include with its end; its output has all of it.
 const ANSWER_LIMIT_BYTES: usize = 16 * 1024;
 
-/// Turns what an agent tells into events.
 #[derive(Debug)]
 pub(super) struct Updates {
     sink: Sink,
@@ -27,20 +26,20 @@ pub(super) struct Updates {
     tools: HashMap<String, Tool>,
 }
 
-/// A call of a tool, as far as it was told.
+/// A tool call, as far as it is known.
 #[derive(Debug)]
 struct Tool {
     sink: ToolSink,
     phase: Phase,
-    /// All that was told so far.
+    /// Everything known so far.
     known: ToolUpdate,
-    /// What of its content was sent.
+    /// The content that was already sent.
     sent: String,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Phase {
-    /// What it is to do may still change.
+    /// What it's about to do may still change.
     Called,
     Started,
     Ended,
@@ -56,7 +55,7 @@ impl Updates {
         }
     }
 
-    /// Takes in a `session/update`. What cannot be read, or is of a kind that is not known here, is passed over.
+    /// Handles a `session/update`. Updates that can't be parsed or have an unknown kind are ignored.
     pub(super) async fn take(&mut self, mut update: Value) -> Result<(), SinkError> {
         let kind = update.get("sessionUpdate").and_then(Value::as_str);
         let kind = kind.unwrap_or_default().to_owned();
@@ -70,7 +69,7 @@ impl Updates {
                 None => Ok(()),
             },
             "tool_call" | "tool_call_update" => {
-                // A list with something in it that is not known shall not hide the rest.
+                // One unknown item in a list must not hide the rest.
                 if let Some(Value::Array(content)) = update.get_mut("content") {
                     content.retain(|item| serde_json::from_value::<ToolContent>(item.clone()).is_ok());
                 }
@@ -87,7 +86,7 @@ impl Updates {
         }
     }
 
-    /// What an agent wants to do that it asks about.
+    /// Builds the question that an agent asks about a tool call.
     pub(super) async fn wish(&mut self, update: ToolUpdate) -> Result<Wish, SinkError> {
         let id = update.tool_call_id.clone();
         let item = self.tool(update).await?;
@@ -100,7 +99,7 @@ impl Updates {
         };
         let name = tool_of(tool.known.kind.as_deref());
         let subject = subject_of(name, tool.title(), &tool.known);
-        // Rules name paths from the root of the workspace.
+        // Rules name paths relative to the root of the workspace.
         let below = self.roots.below(&subject).ok();
         let below = below
             .and_then(|path| path.to_str())
@@ -112,7 +111,7 @@ impl Updates {
         })
     }
 
-    /// The turn is over: what was not ended is ended.
+    /// Ends all calls that are still open when the turn is over.
     pub(super) async fn finish(&mut self, state: ToolState) -> Result<(), SinkError> {
         for tool in self.tools.values_mut().filter(|tool| tool.phase != Phase::Ended) {
             tool.start().await?;
@@ -145,7 +144,7 @@ impl Updates {
         }
         tool.learn(update);
         let status = tool.known.status.unwrap_or_default();
-        // Before that its arguments may be there in part only.
+        // Until then, its arguments may be incomplete.
         if status != ToolStatus::Pending {
             tool.start().await?;
         }
@@ -164,7 +163,7 @@ impl Tool {
         self.known.title.as_deref().unwrap_or(&self.known.tool_call_id)
     }
 
-    /// Each update has what is new, and nothing else.
+    /// Merges an update, which contains only what is new.
     fn learn(&mut self, update: ToolUpdate) {
         let known = &mut self.known;
         known.tool_call_id = update.tool_call_id;
@@ -186,7 +185,7 @@ impl Tool {
         self.sink.started(self.title(), arguments).await
     }
 
-    /// Sends what is new of its content. An agent sends all of it each time.
+    /// Sends the new part of its content. The agent sends all of it each time.
     async fn send_content(&mut self, terminals: &Terminals) -> Result<(), SinkError> {
         let content = self.known.content.iter().flatten();
         let text = content.map(|item| in_words(item, terminals)).collect::<String>();

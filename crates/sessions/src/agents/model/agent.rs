@@ -1,4 +1,4 @@
-//! The agent, and whether it can be asked.
+//! The agent, and whether it is ready.
 
 use std::sync::Arc;
 
@@ -14,15 +14,15 @@ use super::settings::ModelSettings;
 use super::{connect, turn};
 use crate::agent::{Agent, AgentEnd, AgentInfo, AgentTurn, Readiness};
 
-/// A model behind an interface for chat completions.
+/// A model behind a chat completions API.
 #[derive(Debug)]
 pub struct ModelAgent {
     core: Core,
-    /// What it takes to ask, or what is missing.
+    /// What is needed to send requests, or what is missing.
     ready: Result<Ready, String>,
 }
 
-/// What all turns share.
+/// State shared by all turns.
 #[derive(Debug)]
 pub(super) struct Core {
     pub(super) settings: ModelSettings,
@@ -32,17 +32,17 @@ pub(super) struct Core {
     pub(super) wall: WallClock,
 }
 
-/// What it takes to ask.
+/// What is needed to send requests.
 #[derive(Debug)]
 pub(super) struct Ready {
     pub(super) endpoint: Endpoint,
-    /// Marked as a secret, so that nobody's debugging shows it.
+    /// Marked as sensitive, so that it never shows up in debug output.
     pub(super) key: Option<HeaderValue>,
     pub(super) client: Client,
 }
 
 impl ModelAgent {
-    /// An agent. If something is missing in its settings, it says so and cannot be asked.
+    /// Creates an agent. If its settings are incomplete, it reports what is missing and can't be used.
     #[expect(
         clippy::new_ret_no_self,
         reason = "agents are shared as what they can do; nobody needs this type by name"
@@ -61,7 +61,7 @@ impl ModelAgent {
 }
 
 impl Core {
-    /// A text of a server or of a library that may be shown: there is no key in it.
+    /// A text from a server or a library with the key removed, safe to show.
     pub(super) fn shown(&self, text: &str) -> String {
         match &self.settings.key {
             Some(key) => key.redact(text),

@@ -1,7 +1,7 @@
-//! One step: a request, tried again if that makes sense, and its answer on the way into the turn's stream.
+//! One step: sends a request, retries it where that makes sense, and streams the answer into the turn.
 //!
-//! **Invariant:** what a reader has seen is never taken back. So a step is tried again only while nothing of its answer has
-//! come; after that, the turn ends with what there is.
+//! **Invariant:** output that a reader has seen is never retracted. So a step is retried only while none of its answer
+//! has arrived; after that, the turn ends with what has arrived so far.
 
 use std::time::Duration;
 
@@ -19,40 +19,40 @@ use super::{connect, retry};
 use crate::agent::AgentTurn;
 use crate::sink::{SinkError, ToolSink};
 
-/// How long it is waited for the usage after the end of an answer. Some servers never close their side.
+/// How long to wait for the usage after an answer ends. Some servers never close their side.
 const AFTER_FINISH: Duration = Duration::from_secs(5);
-/// How long to wait for the end of the body after `[DONE]`. Whoever sends it late gets a new connection.
+/// How long to wait for the end of the body after `[DONE]`. If it comes later, the next step opens a new connection.
 const AFTER_DONE: Duration = Duration::from_millis(100);
-/// How long it is waited before an open circuit is looked at again: a probe of another turn may have closed it.
+/// How long to wait before checking an open circuit again: a probe from another turn may have closed it.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
-/// The longest line of a stream. A whole file as the argument of a tool fits; more than that is no answer any more.
+/// The longest line of a stream. A whole file fits as a tool argument; anything longer isn't a plausible answer.
 const LINE_LIMIT_BYTES: usize = 4 * 1024 * 1024;
-/// The most bytes that are read of a refusal, or of an answer that is no stream.
+/// The most bytes to read of a refusal, or of an answer that isn't a stream.
 const BODY_LIMIT_BYTES: usize = 4 * 1024 * 1024;
 
 pub(super) struct Asking<'a> {
     pub(super) core: &'a Core,
     pub(super) ready: &'a Ready,
     pub(super) turn: &'a AgentTurn,
-    /// The end of the turn's time.
+    /// The turn's deadline.
     pub(super) time: Deadline,
-    /// Whether it was said that tokens are estimated.
+    /// Whether the user has seen the notice that token counts are estimates.
     pub(super) has_told_estimate: bool,
 }
 
-/// An answer on its way into the turn's stream.
+/// An answer while it is being streamed into the turn.
 #[derive(Debug, Default)]
 pub(super) struct Arrived {
     pub(super) answer: Answer,
-    /// Where each of its calls is told, once it has a name.
+    /// The sink of each call, once the call has a name.
     pub(super) calls: Vec<Option<ToolSink>>,
     begun: Begun,
 }
 
-/// How far a request came.
+/// How far a request got.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 enum Begun {
-    /// Nobody answered.
+    /// The server didn't answer.
     #[default]
     No,
     /// The server refused.
@@ -61,16 +61,16 @@ enum Begun {
     Answer,
 }
 
-/// What becomes of a step whose circuit is open.
+/// What a step does if its circuit is open.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum IfOpen {
-    /// It ends.
+    /// Fail at once.
     Refuse,
-    /// It waits, within its patience.
+    /// Wait, as long as there is patience left.
     Wait,
 }
 
-/// Why an attempt is not going on.
+/// Why an attempt stopped.
 enum Trip {
     /// The turn ends.
     Halt(Halt),
@@ -91,7 +91,7 @@ impl From<SinkError> for Trip {
 }
 
 impl Asking<'_> {
-    /// One step. *Cancel safety*: dropped half-way, a part of the answer may be in the stream.
+    /// One step. *Cancel safety*: if dropped midway, part of the answer may already be in the stream.
     pub(super) async fn step(&mut self, number: u32, request: &Bytes) -> Result<Arrived, Halt> {
         let settings = &self.core.settings;
         let mut patience = settings.wait_limit;
@@ -122,8 +122,8 @@ impl Asking<'_> {
         Err(Halt::Cancelled)
     }
 
-    /// The right to ask. The first request of a turn is refused at once while the circuit is open: nothing is lost by that. For
-    /// a turn that has come somewhere it is waited, as long as there is patience.
+    /// Gets a permit from the breaker. While the circuit is open, the first request of a turn fails at once, since
+    /// nothing is lost. A turn that has already made progress waits as long as there is patience left.
     async fn permit(&self, if_open: IfOpen, patience: &mut Duration) -> Result<Permit<Circuit>, Halt> {
         let mut has_told = false;
         loop {
@@ -148,14 +148,14 @@ impl Asking<'_> {
                 self.turn.sink.trouble("model_waits", text).await?;
                 has_told = true;
             }
-            // Never nothing: a circuit that is about to let somebody through still takes patience.
+            // Never zero: a circuit that is about to close still uses up patience.
             let pause = left.clamp(Duration::from_millis(10), LOOK_AGAIN);
             *patience = patience.saturating_sub(pause);
             self.wait(pause).await?;
         }
     }
 
-    /// One request. A fault is returned only while nothing of the answer has come.
+    /// One request. Returns a fault only while none of the answer has arrived.
     async fn attempt(
         &mut self,
         number: u32,
@@ -200,7 +200,7 @@ impl Asking<'_> {
         }
     }
 
-    /// Tells the breaker. If the permit has been used up by the beginning of the answer, the fault counts all the same.
+    /// Reports a fault to the breaker. It counts even if the start of the answer has already used up the permit.
     fn report(&self, fault: &Fault, permit: Option<Permit<Circuit>>) {
         match (permit, fault.retry_after()) {
             (Some(permit), _) if !fault.is_outage() => permit.success(),
@@ -211,7 +211,7 @@ impl Asking<'_> {
         }
     }
 
-    /// Sends the request, and takes the answer in.
+    /// Sends the request and reads the answer.
     async fn exchange(
         &self,
         request: &Bytes,
@@ -244,7 +244,7 @@ impl Asking<'_> {
         self.stream(&mut reply, request, arrived, permit).await
     }
 
-    /// Takes a stream in, to its end.
+    /// Reads a stream to its end.
     async fn stream(
         &self,
         reply: &mut Response,
@@ -262,7 +262,8 @@ impl Asking<'_> {
                 match item {
                     SseItem::Comment => {}
                     SseItem::Event(event) if event.data.trim() == "[DONE]" => {
-                        // Read to its end, the body leaves the connection open for the next step. Nothing else comes of it.
+                        // Reading the body to its end keeps the connection open for the next step. The rest
+                        // is ignored.
                         let patience = Patience::new(self, "has not closed its answer", AFTER_DONE);
                         drop(patience.wait(connect::piece(reply)).await);
                         return Ok(());
@@ -278,7 +279,7 @@ impl Asking<'_> {
                     }
                     SseItem::Flaw(flaw) => return Err(Fault::Garbled(flaw.to_string()).into()),
                 }
-                // Only a whole event is a sign of life: bytes that never become one are not.
+                // Only a whole event is a sign of life; bytes that never form one are not.
                 patience = match arrived.answer.finish {
                     None => Patience::new(self, "has said nothing", self.core.settings.idle_timeout),
                     Some(_) => {
@@ -291,7 +292,8 @@ impl Asking<'_> {
             if is_over {
                 return match unknown {
                     _ if has_finished => Ok(()),
-                    // Fields that nobody knows do no harm, but a body without an answer was perhaps no stream at all.
+                    // Unknown fields do no harm, but a body without an answer may not have been a stream at
+                    // all.
                     Some(line) => {
                         Err(Fault::Garbled(format!("a line is no event: `{}`", shown(&line))).into())
                     }
@@ -304,7 +306,7 @@ impl Asking<'_> {
                     is_over = true;
                     reader.finish()
                 }
-                // The answer is there. What comes after it, or does not, changes nothing.
+                // The answer is complete. Whether anything follows makes no difference.
                 Ok(Err(_)) | Err(Trip::Fault(_)) if has_finished => return Ok(()),
                 Ok(Err(fault)) => return Err(fault.into()),
                 Err(trip) => return Err(trip),
@@ -312,7 +314,7 @@ impl Asking<'_> {
         }
     }
 
-    /// Takes an event in, and tells the turn's stream what it adds.
+    /// Applies an event and sends what it adds to the turn's stream.
     async fn take(&self, chunk: Chunk, request: &Bytes, arrived: &mut Arrived) -> Result<(), Trip> {
         let sink = &self.turn.sink;
         for piece in arrived.answer.apply(chunk)? {
@@ -341,7 +343,7 @@ impl Asking<'_> {
         }
     }
 
-    /// All of a body that is no stream.
+    /// The whole body of a response that isn't a stream.
     async fn whole(&self, reply: &mut Response) -> Result<Vec<u8>, Trip> {
         let patience = Patience::new(self, "has not finished", self.core.settings.request_timeout);
         let mut body = Vec::new();
@@ -354,7 +356,7 @@ impl Asking<'_> {
         Ok(body)
     }
 
-    /// What an answer has used: as the server told, or about that.
+    /// What an answer used: as reported by the server, or an estimate.
     fn usage(&self, request: &Bytes, answer: &Answer) -> Usage {
         let about = |bytes: usize| bytes.div_ceil(TOKEN_BYTES) as u64;
         let (input_tokens, output_tokens) = answer
@@ -369,7 +371,7 @@ impl Asking<'_> {
         }
     }
 
-    /// Tells what a request has used.
+    /// Records what a request used.
     async fn count(&mut self, request: &Bytes, arrived: &Arrived) -> Result<(), SinkError> {
         let sink = &self.turn.sink;
         match arrived.begun {
@@ -392,7 +394,7 @@ impl Asking<'_> {
         }
     }
 
-    /// Waits, unless the turn ends before.
+    /// Waits, unless the turn ends first.
     async fn wait(&self, pause: Duration) -> Result<(), Halt> {
         let pause = Deadline::after(&self.core.clock, pause);
         tokio::select! {
@@ -404,7 +406,7 @@ impl Asking<'_> {
     }
 }
 
-/// How long something may take, within a turn.
+/// How long something may take within a turn.
 struct Patience<'a> {
     asking: &'a Asking<'a>,
     what: &'static str,
@@ -422,7 +424,7 @@ impl<'a> Patience<'a> {
         }
     }
 
-    /// Waits for it, unless the turn ends, or time is over.
+    /// Waits for a future, unless the turn ends or time runs out first.
     async fn wait<T>(&self, wanted: impl Future<Output = T>) -> Result<T, Trip> {
         let Asking { turn, time, core, .. } = self.asking;
         tokio::select! {
@@ -436,16 +438,16 @@ impl<'a> Patience<'a> {
 }
 
 impl Arrived {
-    /// The calls that were told are not made.
+    /// Ends the announced calls without making them.
     pub(super) async fn give_up(&self, state: ToolState, why: &str) {
         for call in self.calls.iter().flatten() {
-            // If the turn takes nothing more, nobody has to be told.
+            // If the turn accepts nothing more, there is no one left to inform.
             call.ended(state, why, None).await.ok();
         }
     }
 }
 
-/// The server answers in earnest: the circuit need not wait for the rest.
+/// The server has started a real answer: report success now rather than after the rest.
 fn settle(permit: &mut Option<Permit<Circuit>>) {
     if let Some(permit) = permit.take() {
         permit.success();

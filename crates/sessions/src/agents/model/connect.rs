@@ -1,4 +1,4 @@
-//! The HTTP client: pooled connections, the proxy of the environment, and the certificate authorities of the system.
+//! The HTTP client: pooled connections, the environment's proxy, and the system's certificate authorities.
 //!
 //! Dropping a request or its response closes the connection. Only a response read to its end leaves its connection in the pool.
 
@@ -15,7 +15,7 @@ use tokio_rustls::rustls::{ClientConfig, Error as TlsError, RootCertStore, crypt
 use super::endpoint::Endpoint;
 use super::wire::Fault;
 
-/// How many idle connections are kept. One that ends while the pool is full is closed.
+/// How many idle connections to keep. A connection that becomes idle while the pool is full is closed.
 const MAX_IDLE_CONNECTIONS: usize = 8;
 
 /// The client for an endpoint. Redirects and retries are off: a redirect could send the key elsewhere, and the caller retries.
@@ -33,13 +33,13 @@ pub(super) fn client(endpoint: &Endpoint) -> Result<Client, String> {
         .pool_max_idle_per_host(MAX_IDLE_CONNECTIONS)
         .user_agent(concat!("tidelock/", env!("CARGO_PKG_VERSION")));
     if endpoint.is_loopback() {
-        // No proxy can reach a server of this machine's own.
+        // A proxy can't reach a server on this machine.
         builder = builder.no_proxy();
     }
     builder.build().map_err(|error| causes(&error, 0))
 }
 
-/// The authorities of the system, or of `SSL_CERT_FILE` and `SSL_CERT_DIR` if those are set.
+/// The system's authorities, or those of `SSL_CERT_FILE` and `SSL_CERT_DIR` if set.
 fn roots() -> Result<RootCertStore, String> {
     let found = rustls_native_certs::load_native_certs();
     let mut roots = RootCertStore::empty();
@@ -49,7 +49,7 @@ fn roots() -> Result<RootCertStore, String> {
         if let Some(error) = found.errors.first() {
             return Err(error.to_string());
         }
-        // A bare container has no list. The one of the browsers is as good.
+        // A bare container has no list. Mozilla's is just as good.
         roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
     }
     Ok(roots)
@@ -77,13 +77,13 @@ pub(super) async fn post(
     })
 }
 
-/// The next piece of a body; nothing at its end. *Cancel safety*: if dropped, nothing is lost.
+/// The next piece of a body, or `None` at its end. *Cancel safety*: if dropped, nothing is lost.
 pub(super) async fn piece(response: &mut Response) -> Result<Option<Bytes>, Fault> {
     let piece = response.chunk().await;
     piece.map_err(|error| Fault::Cut(causes(&error, 1)))
 }
 
-/// The TLS error behind an error, if that is the cause: the other side answers, but can't prove who it is.
+/// The TLS error that caused an error, if any: the other side answers, but can't prove its identity.
 fn tls_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a TlsError> {
     if let Some(tls) = error.downcast_ref() {
         return Some(tls);
@@ -95,7 +95,7 @@ fn tls_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a TlsError> {
     }
 }
 
-/// An error with its causes, without the outermost `skipped` ones: the client's own say only that a request failed, and name
+/// An error's causes, without the outermost `skipped` errors: the client's own only say that a request failed, and name
 /// its URL, which may hold a secret.
 fn causes(error: &reqwest::Error, skipped: usize) -> String {
     let chain = std::iter::successors(Some(error as &(dyn Error + 'static)), |error| (*error).source());
@@ -130,9 +130,9 @@ mod tests {
 
     use super::*;
 
-    /// How long a child may take to ask.
+    /// How long a child may take to send its request.
     const PATIENCE: Duration = Duration::from_secs(30);
-    /// What `ask_as_a_child` asks; only set in the processes that the other tests start.
+    /// The URL that `ask_as_a_child` requests; only set in the processes that the other tests start.
     const CHILD_URL: &str = "SESSIONS_TEST_MODEL_URL";
 
     async fn listen() -> (TcpListener, u16) {
@@ -152,7 +152,7 @@ mod tests {
         text
     }
 
-    /// Answers one request, and returns it.
+    /// Answers one request and returns it.
     async fn answer(socket: &mut (impl AsyncRead + AsyncWrite + Unpin)) -> String {
         let request = read_until(socket, "\r\n\r\nbody").await;
         let reply = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n";
@@ -160,7 +160,7 @@ mod tests {
         request
     }
 
-    /// An authority that no system knows, in PEM, and a server of these names that it vouches for.
+    /// An authority that no system knows, in PEM, and a TLS server with these names that it has signed.
     fn authority(names: &[&str]) -> (String, TlsAcceptor) {
         let mut parameters = CertificateParams::new(Vec::new()).unwrap();
         parameters.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -185,12 +185,12 @@ mod tests {
         (authority.pem(), TlsAcceptor::from(Arc::new(config)))
     }
 
-    /// Answers one request over TLS, and returns it.
+    /// Answers one request over TLS and returns it.
     async fn answer_encrypted(acceptor: &TlsAcceptor, socket: TcpStream) -> String {
         answer(&mut acceptor.accept(socket).await.unwrap()).await
     }
 
-    /// What is expected of a request, apart from its first line and its host.
+    /// The expected request, apart from its first line and its host.
     fn request_to(target: &str, host: &str) -> String {
         format!(
             "POST {target} HTTP/1.1\r\ncontent-type: application/json\r\naccept: text/event-stream\r\n\
@@ -211,7 +211,7 @@ mod tests {
         (response.status().as_u16(), body)
     }
 
-    /// Not a test of its own: proxies and authorities come from the environment, which only a process of its own can change.
+    /// Not a test in itself: proxies and authorities come from the environment, so each case needs its own process.
     #[tokio::test]
     async fn ask_as_a_child() {
         let Ok(url) = env::var(CHILD_URL) else { return };
@@ -220,7 +220,7 @@ mod tests {
         assert_eq!(ask(&client, &endpoint).await, (200, b"hi".to_vec()));
     }
 
-    /// Asks a URL in a process with these variables, which expects the answer, and serves it meanwhile.
+    /// Requests a URL in a process with these variables, which expects the answer, and serves it meanwhile.
     async fn ask_with<T>(url: &str, variables: &[(&str, &str)], served: impl Future<Output = T>) -> T {
         let mut child = Command::new(env::current_exe().unwrap());
         child
@@ -268,7 +268,7 @@ mod tests {
         let target = "http://model.invalid/v1/chat/completions";
         assert_eq!(request, request_to(target, "model.invalid"));
 
-        // Nobody answers at the proxy any more: whoever asks it fails.
+        // The proxy no longer answers, so any request through it fails.
         drop(proxy);
         let (server, port) = listen().await;
         for (host, variables) in [

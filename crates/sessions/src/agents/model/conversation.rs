@@ -1,4 +1,4 @@
-//! What a model is sent: who it is, what was said before, what is wanted, and what it has done about it so far.
+//! What is sent to the model: the system text, earlier turns, the prompt, and this turn's messages so far.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -14,18 +14,17 @@ use crate::history::{Past, Said};
 use crate::prompt::{Prompt, StoredAttachment};
 use crate::tools::ToolSpec;
 
-/// About how many bytes of text are a token. Code has fewer than prose, and it is better to leave out too much.
+/// Roughly how many bytes of text make a token. Code has fewer than prose, and it's better to leave out too much.
 pub(super) const TOKEN_BYTES: usize = 3;
-/// The most tokens that are kept free for an answer.
+/// The most tokens to reserve for an answer.
 const ANSWER_TOKENS: u64 = 16_000;
-/// The most bytes of an attached text. What comes after is left out, and that is said.
+/// The most bytes of an attached text. The rest is left out, with a note.
 const ATTACHED_TEXT_BYTES: usize = 128 * 1024;
-/// The largest attached picture. Servers refuse larger ones.
+/// The largest attached image. Servers refuse larger ones.
 const ATTACHED_IMAGE_BYTES: u64 = 16 * 1024 * 1024;
-/// What stands where an answer of a tool was that is no longer sent.
+/// Replaces a tool's answer that is no longer sent.
 const LEFT_OUT: &str = "[left out to save room; call the tool again if you need it]";
 
-/// What a model is sent.
 #[derive(Debug)]
 pub(super) struct Conversation {
     system: Message,
@@ -33,21 +32,19 @@ pub(super) struct Conversation {
     earlier: VecDeque<Vec<Message>>,
     /// This turn.
     own: Vec<Message>,
-    /// How many bytes all of it may have.
+    /// How many bytes the whole conversation may have.
     room: usize,
 }
 
-/// Whether something was left out.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Fitted {
     /// All of it fits.
     Whole,
-    /// Some of what was said earlier is missing.
+    /// Some of the earlier conversation is missing.
     Cut,
 }
 
 impl Conversation {
-    /// Begins with a system text, earlier turns and a prompt.
     pub(super) fn new(system: String, history: Vec<Past>, prompt: Vec<Part>, room: usize) -> Self {
         Self {
             system: Message::System(system),
@@ -57,12 +54,11 @@ impl Conversation {
         }
     }
 
-    /// Goes on.
     pub(super) fn push(&mut self, message: Message) {
         self.own.push(message);
     }
 
-    /// The body of the next request, and whether all of the conversation is in it.
+    /// The body of the next request, and whether it includes the whole conversation.
     pub(super) fn request(&mut self, model: &str, tools: &[ToolSpec]) -> (Bytes, Fitted) {
         let tools_size: usize = tools
             .iter()
@@ -76,13 +72,14 @@ impl Conversation {
         (body(model, &messages, tools), fitted)
     }
 
-    /// The server finds it too long: leaves out all that can be. Nothing if that is nothing.
+    /// Leaves out as much as possible, because the server finds the conversation too long. Returns `Whole` if
+    /// there was nothing to leave out.
     pub(super) fn shorten(&mut self) -> Fitted {
         self.fit(0)
     }
 
-    /// Leaves out what is oldest, until the rest fits: whole turns first, then answers of tools of this one. What the model has
-    /// not answered to yet stays, and so does the prompt.
+    /// Leaves out the oldest messages until the rest fits: whole turns first, then tool answers of this turn. Messages
+    /// that the model hasn't answered yet stay, and so does the prompt.
     fn fit(&mut self, room: usize) -> Fitted {
         let mut size = self.size();
         let mut fitted = Fitted::Whole;
@@ -127,7 +124,7 @@ pub(super) fn room(context_tokens: u64) -> usize {
         .saturating_mul(TOKEN_BYTES)
 }
 
-/// Who the model is.
+/// The system text.
 pub(super) fn system(directory: &Path) -> String {
     format!(
         "You are a coding agent. You work on the project in {}, in a sandbox of your own: what you change there is recorded, \
@@ -144,7 +141,7 @@ pub(super) fn system(directory: &Path) -> String {
     )
 }
 
-/// An earlier turn. Its calls get names that no other turn has.
+/// The messages of an earlier turn. Its calls get ids that no other turn uses.
 fn earlier((number, past): (usize, Past)) -> Vec<Message> {
     let mut messages = vec![Message::User(vec![Part::Text(past.prompt)])];
     for (place, said) in past.said.into_iter().enumerate() {
@@ -188,7 +185,7 @@ fn earlier((number, past): (usize, Past)) -> Vec<Message> {
     messages
 }
 
-/// Goes on with what the model said, since some servers refuse two messages of the same kind in a row.
+/// Appends to what the model said, since some servers refuse two messages of the same kind in a row.
 fn say(messages: &mut Vec<Message>, more: String) {
     match messages.last_mut() {
         Some(Message::Assistant { text, calls }) if calls.is_empty() => {
@@ -202,7 +199,7 @@ fn say(messages: &mut Vec<Message>, more: String) {
     }
 }
 
-/// A prompt with what came with it, and what of that could not be sent. *Cancel safety*: may be dropped at any time.
+/// A prompt with its attachments, and which of them could not be sent. *Cancel safety*: may be dropped at any time.
 pub(super) async fn prompt(log: &Log, prompt: &Prompt) -> (Vec<Part>, Vec<String>) {
     let mut parts = vec![Part::Text(prompt.text.clone())];
     let mut missing = Vec::new();
@@ -216,7 +213,7 @@ pub(super) async fn prompt(log: &Log, prompt: &Prompt) -> (Vec<Part>, Vec<String
             }
         }
     }
-    // Words alone are one text, which every server understands.
+    // Send text alone as a single string, which every server understands.
     if parts.iter().all(|part| matches!(part, Part::Text(_))) {
         let texts: Vec<String> = parts
             .into_iter()
@@ -230,7 +227,7 @@ pub(super) async fn prompt(log: &Log, prompt: &Prompt) -> (Vec<Part>, Vec<String
     (parts, missing)
 }
 
-/// A prompt with pieces of the code that were found for it. They are told apart from what the user has written.
+/// A prompt with the code context found for it, marked so that the model can tell it from the user's own text.
 pub(super) fn with_context(mut prompt: Vec<Part>, found: &str) -> Vec<Part> {
     let found = format!(
         "[The following pieces of the project were found by a search for this prompt. They are not from the user, and may or \
@@ -238,7 +235,7 @@ pub(super) fn with_context(mut prompt: Vec<Part>, found: &str) -> Vec<Part> {
         found.trim_end()
     );
     match prompt.as_mut_slice() {
-        // Words alone stay one text.
+        // Text alone stays a single string.
         [Part::Text(text)] => {
             text.push_str("\n\n");
             text.push_str(&found);
@@ -277,7 +274,7 @@ async fn attached(log: &Log, attachment: &StoredAttachment) -> Result<Part, Stri
     )))
 }
 
-/// As much of a content as is sent, and whether that is all of it.
+/// As much of an attachment as is sent, and whether that is all of it.
 async fn beginning(log: &Log, attachment: &StoredAttachment) -> Result<(Vec<u8>, bool), BlobError> {
     let mut reader = log.read_blob(attachment.content).await?;
     let mut content = Vec::new();
@@ -291,7 +288,7 @@ async fn beginning(log: &Log, attachment: &StoredAttachment) -> Result<(Vec<u8>,
     Ok((content, true))
 }
 
-/// A content as text, if it is one. At the end of a part, a character may be cut in two.
+/// Content as text, if it is text. If only part was read, its last character may be cut in two.
 fn text_of(content: &[u8], is_whole: bool) -> Option<&str> {
     if content.contains(&0) {
         return None;

@@ -1,4 +1,4 @@
-//! The address of a model, checked once.
+//! The address of a model, validated once.
 
 use std::net::IpAddr;
 
@@ -6,7 +6,7 @@ use http::Uri;
 use http::uri::{Authority, PathAndQuery, Scheme};
 use reqwest::Url;
 
-/// Where completions are asked for.
+/// Where to request completions.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Endpoint {
     pub(super) url: Url,
@@ -14,7 +14,7 @@ pub(super) struct Endpoint {
     pub(super) authority: String,
 }
 
-/// An address that nobody can be asked at. It does not repeat the address: there may be a password in it.
+/// An unusable address. The message doesn't repeat the address: there may be a password in it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub(super) enum BadAddress {
     #[error("it is not a URL")]
@@ -28,7 +28,7 @@ pub(super) enum BadAddress {
 }
 
 impl Endpoint {
-    /// Takes an address apart, and goes below it.
+    /// Parses a base URL and appends the completions path.
     pub(super) fn below(base_url: &str) -> Result<Self, BadAddress> {
         let uri: Uri = base_url.trim().parse().map_err(|_| BadAddress::NotUrl)?;
         let scheme = uri.scheme().ok_or(BadAddress::Scheme)?;
@@ -49,7 +49,7 @@ impl Endpoint {
         })
     }
 
-    /// Whether nobody on the way can read what is sent.
+    /// Whether the connection is encrypted.
     pub(super) fn is_encrypted(&self) -> bool {
         self.url.scheme() == "https"
     }
@@ -62,13 +62,13 @@ impl Endpoint {
     }
 }
 
-/// Whether something other than a port number follows the host. An empty colon isn't taken for the usual port.
+/// Whether something other than a port number follows the host. A colon without a port is rejected too.
 fn has_bad_port(authority: &Authority) -> bool {
     let has_more = authority.as_str().len() > authority.host().len();
     has_more && authority.port_u16().is_none()
 }
 
-/// The path of completions below a base. A query stays, since some servers want their version there.
+/// The completions path below a base. A query stays, since some servers expect their version there.
 fn completions(base: Option<&PathAndQuery>) -> String {
     let path = base.map_or("", PathAndQuery::path).trim_end_matches('/');
     let path = path.strip_suffix("/chat/completions").unwrap_or(path);

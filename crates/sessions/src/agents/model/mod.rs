@@ -1,15 +1,16 @@
-//! The agent `model`: a model behind an interface for chat completions, asked step by step until it calls no tool.
+//! The agent `model`: a model behind a chat completions API, asked step by step until it calls no tool.
 //!
-//! - [`ModelAgent`] is the agent, `turn.rs` the loop of one turn, `attempt.rs` one request with what can go wrong in it.
-//! - `conversation.rs` is what the model is sent, and what is left out when that is too much.
-//! - `wire/` is pure: events from bytes, an answer from events, a fault from a refusal.
-//! - `connect.rs` is the HTTP client, and the only place that opens sockets.
+//! - [`ModelAgent`] is the agent, `turn.rs` the loop of one turn, `attempt.rs` one request and everything that can go
+//!   wrong.
+//! - `conversation.rs` decides what is sent to the model, and what is left out when that is too much.
+//! - `wire/` is pure: it parses bytes into events, events into an answer, and a refusal into a fault.
+//! - `connect.rs` is the HTTP client, and the only file that opens sockets.
 //!
-//! **Who owns the state:** nobody. A turn's conversation lives as long as its `run`; what was said is in the turn's stream.
-//! What is known of the server's health is the breaker's, shared by all turns.
+//! **Who owns the state:** there is none here. A turn's conversation lives as long as its `run`; its output is in the
+//! turn's stream. The breaker, shared by all turns, tracks the server's health.
 //!
-//! **What must not happen here:** a task of its own (the client runs one per connection, which ends with it), an endless wait, a
-//! file, and a key in anything that is written or shown.
+//! **What must not happen here:** spawning tasks (the client runs one per connection, which ends with it), waiting
+//! without a limit, touching files, or writing or showing a key.
 
 mod agent;
 mod attempt;

@@ -1,17 +1,17 @@
-//! When a request is tried again. Pure.
+//! When a request is retried. Pure.
 
 use std::time::Duration;
 
-/// How long it is waited before the first repetition, twice as long before the second, and so on.
+/// The pause before the first retry. It doubles with each retry.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
-/// The longest pause that is not a wish of the server.
+/// The longest pause, unless the server asks for a longer one.
 const LONGEST_PAUSE: Duration = Duration::from_secs(15);
-/// A server that wants to be left alone for this long or longer is not asked by anybody meanwhile: its circuit opens. A
-/// shorter wish is the daily business of rate limits, and concerns whoever was told.
+/// If a server asks for a pause of this length or longer, its circuit opens and all turns wait. Shorter pauses are
+/// routine rate limiting, and concern only the turn that got the reply.
 const LONG_WISH: Duration = Duration::from_secs(10);
 
-/// How long to wait before the next attempt. `fraction` is a random number from 0 up to 1: turns that failed together shall
-/// not come back together. A wish of the server is only ever lengthened.
+/// How long to wait before the next attempt. `fraction` is a random number from 0 up to 1, so that turns that failed
+/// together don't retry together. A pause that the server asks for is only ever lengthened.
 pub(super) fn pause(repetition: u32, wish: Option<Duration>, fraction: f64) -> Duration {
     let doubled = FIRST_PAUSE.saturating_mul(1_u32.checked_shl(repetition).unwrap_or(u32::MAX));
     let usual = doubled.min(LONGEST_PAUSE);
@@ -21,12 +21,12 @@ pub(super) fn pause(repetition: u32, wish: Option<Duration>, fraction: f64) -> D
     }
 }
 
-/// Whether a wish of the server is for everybody.
+/// Whether a pause that the server asks for applies to all turns.
 pub(super) fn is_for_all(wish: Duration) -> bool {
     wish >= LONG_WISH
 }
 
-/// A random number from 0 up to 1. Without randomness, the middle is as good as any.
+/// A random number from 0 up to 1. If no randomness is available, the middle will do.
 pub(super) fn fraction() -> f64 {
     getrandom::u32().map_or(0.5, |number| f64::from(number) / (f64::from(u32::MAX) + 1.0))
 }

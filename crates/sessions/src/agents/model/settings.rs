@@ -1,62 +1,62 @@
-//! What an owner of a daemon says about a model.
+//! Settings of a model agent.
 
 use std::fmt;
 use std::time::Duration;
 
-/// A shorter beginning of a key tells nothing: it is the same for all keys of a server.
+/// A shorter prefix of a key reveals nothing: it's the same for all keys of a server.
 const REDACTED_PREFIX_BYTES: usize = 8;
 
-/// Where OpenAI's own interface is.
+/// The base URL of OpenAI's API.
 pub const DEFAULT_BASE_URL: &str = "https://api.openai.com/v1";
 
-/// A model, and how it is asked.
+/// A model, and how to reach it.
 #[derive(Clone, Debug)]
 pub struct ModelSettings {
-    /// What the agent is called. Its circuit is `model/NAME`.
+    /// The agent's name. Its circuit is `model/NAME`.
     pub name: String,
-    /// The address that `/chat/completions` is below, with `http` or `https`.
+    /// The URL that `/chat/completions` is appended to, with `http` or `https`.
     pub base_url: String,
-    /// The key, if the server wants one.
+    /// The key, if the server needs one.
     pub key: Option<ApiKey>,
-    /// The model that is asked unless a prompt names another one of the same server; empty if none is set.
+    /// The model to use unless a prompt names another one on the same server; empty if not set.
     pub model: String,
-    /// How many tokens the model can read and write in one go.
+    /// The model's context window, in tokens: input and output together.
     pub context_tokens: u64,
-    /// How many tokens of context a turn begins with: pieces of the code that fit the prompt. With 0 there are none.
+    /// How many tokens of code context, chosen to fit the prompt, a turn starts with. 0 turns this off.
     pub opening_context_tokens: usize,
-    /// What one turn may use.
+    /// Limits for one turn.
     pub limits: ModelLimits,
-    /// What tokens cost, if that is known.
+    /// Token prices, if known.
     pub prices: Option<ModelPrices>,
-    /// How long the server may take to begin its answer.
+    /// How long the server may take to start its answer.
     pub request_timeout: Duration,
-    /// How long it may be silent in the middle of it.
+    /// How long the server may stay silent in the middle of an answer.
     pub idle_timeout: Duration,
-    /// How often one step is tried again.
+    /// How often one step is retried.
     pub max_retries: u32,
-    /// How long one step may wait for a server that is busy or down, all its waits together.
+    /// The total time that one step may wait for a server that is busy or down.
     pub wait_limit: Duration,
 }
 
-/// What one turn may use.
+/// Limits for one turn.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct ModelLimits {
-    /// How often the model may be asked.
+    /// How many requests a turn may make.
     pub steps: u32,
-    /// Tokens that it may read and write, together.
+    /// The most tokens a turn may use, input and output together.
     pub tokens: u64,
-    /// How long all of it may take.
+    /// How long the whole turn may take.
     pub time: Duration,
-    /// What it may cost, in millionths of the currency of the prices.
+    /// The most a turn may cost, in millionths of the currency of the prices.
     pub cost_micros: Option<u64>,
 }
 
-/// What a million tokens cost, in millionths of some currency.
+/// Prices per million tokens, in millionths of some currency.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct ModelPrices {
-    /// Those that the model reads.
+    /// Per million input tokens.
     pub input_micros: u64,
-    /// Those that it writes.
+    /// Per million output tokens.
     pub output_micros: u64,
 }
 
@@ -91,7 +91,7 @@ impl Default for ModelLimits {
 }
 
 impl ModelPrices {
-    /// What some tokens cost. A part of a millionth counts as a whole one, so that a limit is never passed unseen.
+    /// The cost of some tokens. It is rounded up, so that a limit is never exceeded unnoticed.
     pub(super) fn cost_micros(self, input_tokens: u64, output_tokens: u64) -> u64 {
         let all = u128::from(input_tokens) * u128::from(self.input_micros)
             + u128::from(output_tokens) * u128::from(self.output_micros);
@@ -99,12 +99,12 @@ impl ModelPrices {
     }
 }
 
-/// A key. It is never shown.
+/// An API key. It is never shown.
 #[derive(Clone, Eq, PartialEq)]
 pub struct ApiKey(String);
 
 impl ApiKey {
-    /// A key; nothing if there is nothing but spaces.
+    /// Creates a key, or `None` if the text is blank.
     #[must_use]
     pub fn new(text: &str) -> Option<Self> {
         let text = text.trim();
@@ -115,8 +115,8 @@ impl ApiKey {
         &self.0
     }
 
-    /// A text without the key, wherever it stands in it: servers repeat it when they refuse it. Texts are cut to a bounded
-    /// size, perhaps in the middle of a key, so its beginnings go too.
+    /// Removes the key from a text: servers repeat it when they refuse it. Texts are truncated, perhaps in the middle
+    /// of a key, so prefixes of the key are removed too.
     pub(super) fn redact(&self, text: &str) -> String {
         let ends = (REDACTED_PREFIX_BYTES.min(self.0.len())..=self.0.len()).rev();
         let beginnings = ends.filter_map(|end| self.0.get(..end));

@@ -1,4 +1,4 @@
-//! The loop of one turn: ask, call the tools that the model wants, ask again.
+//! The loop of one turn: ask the model, call the tools it wants, ask again.
 
 use std::time::Duration;
 
@@ -16,25 +16,25 @@ use crate::history;
 use crate::sink::SinkError;
 use crate::tools::ToolCall;
 
-/// How many calls with broken arguments a turn survives. The model is told each time; one that cannot write JSON would go on
-/// for ever.
+/// How many calls with broken arguments a turn survives. The model gets an error each time, but one that can't write
+/// JSON would go on forever.
 const BROKEN_CALLS_LIMIT: u32 = 5;
 
-/// The part of what the model can read that may be context found before the first step. The rest is for the work.
+/// At most one part in this many of the model's context may be filled before the first step. The rest is for the work.
 const OPENING_PART: u64 = 8;
 
 /// Why a turn ends before the model is done.
 #[derive(Debug)]
 pub(super) enum Halt {
-    /// Somebody wants it, or the turn takes nothing more.
+    /// The user cancelled it, or the turn accepts nothing more.
     Cancelled,
-    /// A limit of the settings.
+    /// A limit from the settings was reached.
     Limit(Limit),
-    /// The server. `streamed` says whether a part of the answer had come.
+    /// The server failed. `streamed` is true if part of the answer had arrived.
     Fault { fault: Fault, streamed: bool },
-    /// The circuit is open, for so long.
+    /// The circuit is open, for this long if known.
     Unavailable(Option<Duration>),
-    /// The model: a stable name, and in words.
+    /// The model misbehaved: a stable code, and a message.
     Model(&'static str, String),
 }
 
@@ -53,7 +53,7 @@ impl From<SinkError> for Halt {
 }
 
 impl Limit {
-    /// The limit that was passed by what was used, if there is one.
+    /// The limit that this usage exceeds, if any.
     pub(super) fn passed(limits: &ModelLimits, used: Usage) -> Option<Self> {
         if used.input_tokens.saturating_add(used.output_tokens) > limits.tokens {
             return Some(Self::Tokens(limits.tokens));
@@ -116,7 +116,6 @@ fn unavailable(core: &Core, left: Option<Duration>) -> String {
     }
 }
 
-/// A turn on its way.
 struct Loop<'a> {
     asking: Asking<'a>,
     conversation: Conversation,
@@ -130,7 +129,7 @@ impl<'a> Loop<'a> {
     async fn begin(core: &'a Core, ready: &'a Ready, turn: &'a AgentTurn) -> Result<Self, Halt> {
         let settings = &core.settings;
         let room = conversation::room(settings.context_tokens);
-        // Half of the room is for what was said before; the rest is for this turn.
+        // Half of the room is for earlier turns; the rest is for this one.
         let reading = history::read(&turn.log, turn.previous, room / 2);
         let reading = futures_util::future::join(reading, conversation::prompt(&turn.log, &turn.prompt));
         let (history, (prompt, missing)) = tokio::select! {
@@ -216,7 +215,7 @@ impl<'a> Loop<'a> {
         Ok(())
     }
 
-    /// The model has nothing to say. After work that is an end; without any it is none.
+    /// The model's answer is empty. After tool calls that is a valid end; without any it's an error.
     async fn end_empty(&self) -> Result<(), Halt> {
         let text = "the model answered twice without a word";
         if !self.has_called {
@@ -226,7 +225,7 @@ impl<'a> Loop<'a> {
         Ok(())
     }
 
-    /// One answer, within the limits. A conversation that the server finds too long is sent once more with less in it.
+    /// One answer, within the limits. If the server finds the conversation too long, it's shortened and sent once more.
     async fn step(&mut self, step: u32) -> Result<Arrived, Halt> {
         let turn = self.asking.turn;
         let limits = &self.asking.core.settings.limits;
@@ -266,7 +265,7 @@ impl<'a> Loop<'a> {
         self.asking.turn.sink.trouble("model_context_cut", text).await
     }
 
-    /// Calls the tools of an answer, and tells the model what came of it.
+    /// Calls the tools of an answer and adds their results to the conversation.
     async fn call(&mut self, arrived: Arrived) -> Result<(), Halt> {
         let turn = self.asking.turn;
         self.has_called = true;
@@ -295,7 +294,7 @@ impl<'a> Loop<'a> {
                     );
                     sink.ended(ToolState::Failed, &text, None).await?;
                     told[place] = Some(text);
-                    // Servers read what they are sent, and refuse what they cannot read.
+                    // Servers parse the conversation they get, and refuse arguments that they can't parse.
                     arguments = String::new();
                 }
             }
@@ -308,7 +307,8 @@ impl<'a> Loop<'a> {
                 arguments,
             });
         }
-        // It sees for itself when the turn is to stop; dropped half-way, tools would go on.
+        // The tools watch for the turn's cancellation themselves; if this were dropped midway, they would
+        // keep running.
         let (left, asked, began) = (
             self.asking.time.remaining(),
             turn.asker.asked_for(),
@@ -316,7 +316,7 @@ impl<'a> Loop<'a> {
         );
         let answers = turn.tools.call_all(orders).await;
         if let Some(left) = left {
-            // The model has no part in how long the user takes to answer.
+            // Time spent waiting for the user's answer doesn't count against the model.
             let asked = turn.asker.asked_for().saturating_sub(asked);
             let took = turn.clock.now().saturating_duration_since(began);
             self.asking.time = Deadline::after(&turn.clock, (left + asked).saturating_sub(took));
@@ -350,13 +350,13 @@ impl<'a> Loop<'a> {
     }
 }
 
-/// How many tokens of context a turn begins with: no more than a part of what the model can read.
+/// How many tokens of context a turn starts with: at most a fraction of the model's context.
 fn opening_limit(settings: &ModelSettings) -> usize {
     let part = usize::try_from(settings.context_tokens / OPENING_PART).unwrap_or(usize::MAX);
     settings.opening_context_tokens.min(part)
 }
 
-/// The arguments of a call. None at all are those of a tool that wants none.
+/// The arguments of a call. An empty string means a tool without arguments.
 fn parsed(arguments: &str) -> Result<Value, serde_json::Error> {
     if arguments.trim().is_empty() {
         return Ok(Value::Object(Map::new()));

@@ -10,14 +10,14 @@ use super::script::Script;
 use super::stage::Stage;
 use crate::agent::{Agent, AgentEnd, AgentInfo, AgentTurn, Readiness};
 
-/// An agent that does what a script says: that of the prompt, or its own one.
+/// An agent that follows a script: the one in the prompt, or its default one.
 #[derive(Debug)]
 pub struct Rehearsal {
     name: String,
 }
 
 impl Rehearsal {
-    /// A rehearsal of this name.
+    /// Creates a rehearsal with this name.
     #[expect(
         clippy::new_ret_no_self,
         reason = "whoever makes an agent hands it over as one"

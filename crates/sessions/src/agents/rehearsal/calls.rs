@@ -1,11 +1,11 @@
-//! The steps that are calls of tools, as a model would make them.
+//! The steps that are tool calls, as a model would make them.
 
 use serde_json::{Value, json};
 
 use super::script::{Action, FilePosition};
 use crate::tools::ToolCall;
 
-/// The call that a step is, with its texts filled in by `fill`; nothing if it is none.
+/// The tool call for a step, with its texts filled in by `fill`; `None` if the step isn't a call.
 pub(super) fn call_of<E>(
     action: &Action,
     mut fill: impl FnMut(&str) -> Result<String, E>,
@@ -51,7 +51,7 @@ mod tests {
     use super::call_of;
     use crate::agents::rehearsal::script::{Script, Step};
 
-    /// The calls of a script, with texts in capitals once they are filled in.
+    /// The calls of a script, where filling in turns texts into capitals.
     fn calls(script: &str) -> Vec<Option<(String, Value)>> {
         let script = Script::parse(script).unwrap();
         let call = |step: &Step| match step {

@@ -1,4 +1,4 @@
-//! What a rehearsal does if it is given no script: something that can be looked at, in any repository.
+//! What a rehearsal does without a script: a small demo that works in any repository.
 
 use plans::FileFound;
 
@@ -10,12 +10,13 @@ const TEMPLATE: &str = include_str!("default.yaml");
 /// What it reads where there is no file: the directory itself, once more.
 const NOTHING: &str = ".";
 
-/// The script for a turn. It reads what a newcomer would read first.
+/// The script for a turn. It reads the file that a newcomer would read first.
 pub(super) async fn for_turn(turn: &AgentTurn) -> Result<Script, ScriptError> {
     Script::parse(&text(&choose(&names(turn).await)))
 }
 
-/// What is at the top of the sandbox. If there is none, the steps will say so; there is nothing to choose from then.
+/// The names at the top of the sandbox. If they can't be listed, there is nothing to choose from, and the steps will
+/// report the error.
 async fn names(turn: &AgentTurn) -> Vec<String> {
     let Ok(plan) = turn.desk.plan().await else {
         return Vec::new();
@@ -26,15 +27,15 @@ async fn names(turn: &AgentTurn) -> Vec<String> {
     }
 }
 
-/// The file that a newcomer would read first: the README, or else the first one that is not hidden. Strange names are
-/// passed over, for the name is put into a script.
+/// The file that a newcomer would read first: the README, or else the first file that isn't hidden. Names with
+/// unusual characters are skipped, because the name is inserted into a script.
 fn choose(names: &[String]) -> String {
     let mut files: Vec<&String> = names
         .iter()
         .filter(|name| !name.starts_with('.') && name.chars().all(is_plain))
         .collect();
     files.sort_by_key(|name| {
-        // The shortest of them is the one without a language in its name.
+        // The shortest README is the one without a language in its name.
         let readme = name
             .to_ascii_lowercase()
             .starts_with("readme")
@@ -48,7 +49,7 @@ fn is_plain(char: char) -> bool {
     char.is_alphanumeric() || "._- +".contains(char)
 }
 
-/// The script with the file put in.
+/// The script with the file name filled in.
 fn text(file: &str) -> String {
     TEMPLATE
         .replace("read: FILE", &format!("read: '{file}'"))

@@ -1,23 +1,23 @@
-//! What is put into the texts of a script: `{{prompt}}` and `{{answer}}`.
+//! Fills in the placeholders `{{prompt}}` and `{{answer}}` in the texts of a script.
 //!
-//! Only texts are filled in. A path and a line for the shell stand as they are, so that no prompt becomes a command.
+//! Only texts are filled in. Paths and shell commands stay unchanged, so that a prompt never becomes a command.
 
-/// The longest text once it is filled in. A script of 128 KiB could name a prompt of 256 KiB ten thousand times.
+/// The longest text after filling in. A script of 128 KiB could insert a prompt of 256 KiB ten thousand times.
 pub(super) const FILLED_LIMIT_BYTES: usize = 1024 * 1024;
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct TooLong;
 
-/// What can be put in.
+/// The values of the placeholders.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fillings<'a> {
-    /// What the turn was asked.
+    /// The turn's prompt.
     pub(super) prompt: &'a str,
-    /// What the last tool, or the user, has answered.
+    /// The last answer of a tool or the user.
     pub(super) answer: &'a str,
 }
 
-/// A text with everything put in. What was put in is not looked at again, and names that are not known stay.
+/// Fills in all placeholders. Inserted text isn't scanned again, and unknown names stay unchanged.
 pub(super) fn fill(text: &str, fillings: Fillings<'_>) -> Result<String, TooLong> {
     let mut filled = String::new();
     let mut rest = text;

@@ -1,16 +1,16 @@
-//! The agent `rehearsal`: it does what a script says, so that anyone can try everything without a model, and every test
-//! can force an interleaving.
+//! The agent `rehearsal`: it follows a script, so that anyone can try everything without a model, and tests can force
+//! any interleaving.
 //!
-//! - `script.rs`, `reading.rs`: what a script is, and how it is read from YAML, within limits.
+//! - `script.rs`, `reading.rs`: what a script is, and how it's parsed from YAML, within limits.
 //! - `player.rs`, `random.rs`: which step is next. Pure.
-//! - `filling.rs`, `words.rs`: texts: what is put into them, and how they are cut.
-//! - `stage.rs`, `calls.rs`, `agent.rs`: the steps carried out, through the same tools that a model has.
-//! - `default_script.rs`: what is done if there is no script.
+//! - `filling.rs`, `words.rs`: filling in placeholders in texts, and splitting texts into words.
+//! - `stage.rs`, `calls.rs`, `agent.rs`: running the steps, through the same tools that a model has.
+//! - `default_script.rs`: the script to run if there is none.
 //!
-//! **Who owns the state:** nobody but the turn itself; a rehearsal keeps nothing between turns.
+//! **Who owns the state:** the turn; a rehearsal keeps nothing between turns.
 //!
-//! **What must not happen here:** a step that a model could not take. A script is other people's text: whatever it can make
-//! grow has a limit with a name.
+//! **What must not happen here:** a step that a model could not take. Scripts are untrusted: anything they can make
+//! grow has a named limit.
 
 mod agent;
 mod calls;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::random::Generator;
 use super::script::{Action, STEP_LIMIT, Script, Step};
 
-/// A script as it is played: a stack of places, one for each level of nesting.
+/// Plays a script: a stack of positions, one for each level of nesting.
 #[derive(Debug)]
 pub(super) struct Player {
     places: Vec<ListPosition>,
@@ -19,17 +19,16 @@ pub(super) struct Player {
 struct ListPosition {
     steps: Arc<[Step]>,
     next: usize,
-    /// How often they are to be taken after this time.
+    /// How many more times to run these steps after this time.
     again: u32,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Next {
-    /// This.
     Act(Arc<Action>),
-    /// Nothing: the script is over.
+    /// The script is over.
     End,
-    /// More than a turn may do.
+    /// The turn has reached its step limit.
     TooMany,
 }
 
@@ -42,8 +41,8 @@ impl Player {
         }
     }
 
-    /// The next thing to do. Every step counts, those that only lead to others too: a script that does nothing a
-    /// thousand million times is one that does too much.
+    /// The next thing to do. Every step counts, including those that only lead to others: a script that does
+    /// nothing a billion times still does too much.
     pub(super) fn next(&mut self) -> Next {
         loop {
             let Some(place) = self.places.last_mut() else {
@@ -54,7 +53,7 @@ impl Player {
                     self.places.pop();
                     continue;
                 }
-                // An empty list has no step that would be counted.
+                // An empty list has no step to count.
                 if place.steps.is_empty() && !self.count() {
                     return Next::TooMany;
                 }

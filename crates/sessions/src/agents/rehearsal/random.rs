@@ -1,6 +1,6 @@
-//! A small generator of numbers that look random, and are the same for the same seed on every machine.
+//! A small pseudorandom generator with the same numbers for the same seed on every machine.
 
-/// Draws numbers; the seed decides them all.
+/// Draws numbers that depend only on the seed.
 #[derive(Clone, Debug)]
 pub(super) struct Generator {
     state: u64,
@@ -11,14 +11,14 @@ impl Generator {
         Self { state: seed }
     }
 
-    /// A number below `end`, which must not be 0. For the few choices of a script the slight preference for some of them,
-    /// which scaling brings, is far too small to matter.
+    /// A number below `end`, which must not be 0. Scaling slightly favors some numbers, but for the few choices in a
+    /// script the bias is far too small to matter.
     pub(super) fn below(&mut self, end: usize) -> usize {
         let scaled = (u128::from(self.next()) * end as u128) >> 64;
         usize::try_from(scaled).unwrap_or(0)
     }
 
-    /// The sequence is that of SplitMix64: a counter with an odd step, mixed until neighbours have nothing in common.
+    /// SplitMix64: a counter with an odd step, mixed until neighbors have nothing in common.
     fn next(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.state;

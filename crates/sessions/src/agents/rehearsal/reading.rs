@@ -1,7 +1,6 @@
-//! How a script is read from YAML.
+//! Parses a script from YAML.
 //!
-//! The reader of YAML bounds depth, aliases and size by itself; what is wrong is said with its line and with what is
-//! expected there.
+//! The YAML parser limits depth, aliases and size by itself. Errors give the line, and what is expected there.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -15,10 +14,10 @@ use serde_saphyr::options::MergeKeyPolicy;
 
 use super::script::{Action, FilePosition, PAUSE_LIMIT, ScriptError, Speech, Step};
 
-/// How much may come out of aliases. They make large things of small ones; a script has `repeat` for that.
+/// How many nodes aliases may produce. They turn small inputs into large ones; a script has `repeat` for that.
 const ALIAS_LIMIT: usize = 1000;
 
-/// The steps that there are, in the words of an error.
+/// The available steps, as worded in an error.
 const STEPS: &str = "one step, such as `say: TEXT`, with one of the names say, think, read, write, edit, shell, lsp, sleep, \
                      ask, fail, repeat, random";
 
@@ -38,7 +37,7 @@ pub(super) fn read(text: &str) -> Result<Arc<[Step]>, ScriptError> {
     }
 }
 
-/// An error of the reader, with its line in front instead of at its end.
+/// An error of the parser, with its line at the start instead of the end.
 fn in_words(text: &str, error: &serde_saphyr::Error) -> ScriptError {
     let said = error.without_snippet().to_string();
     let (line, column) = error
@@ -212,20 +211,19 @@ impl<'de> Visitor<'de> for StepsVisitor {
     }
 }
 
-/// A text that is no list and no map.
+/// A scalar text, neither a list nor a map.
 struct Text(String);
 
-/// A time, as in `200ms`.
+/// A duration, as in `200ms`.
 struct Pause(Duration);
 
-/// Something that is written as one text. Numbers and `true` are texts too where nothing else can be meant.
+/// Something written as one text. Numbers and `true` count as text where nothing else makes sense.
 trait Scalar: Sized {
     const EXPECTED: &'static str;
 
     fn from_text(text: &str) -> Result<Self, String>;
 }
 
-/// Reads a [`Scalar`].
 struct ScalarVisitor<T>(PhantomData<T>);
 
 impl<T: Scalar> Visitor<'_> for ScalarVisitor<T> {
@@ -297,7 +295,7 @@ impl Scalar for FilePosition {
     }
 }
 
-/// A text without the number at its end, and that.
+/// Splits off the number at the end of a text.
 fn with_number(text: &str) -> Result<(&str, Option<u32>), String> {
     match text.rsplit_once(':') {
         Some((rest, digits)) if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) => {
@@ -330,7 +328,7 @@ impl<'de> Deserialize<'de> for Speech {
     }
 }
 
-/// A line of its own, or a text as it stands with its pace.
+/// A string is a whole line; a map has a text to be said verbatim, and its pace.
 struct SpeechVisitor;
 
 impl<'de> Visitor<'de> for SpeechVisitor {

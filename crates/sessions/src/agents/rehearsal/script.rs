@@ -6,27 +6,29 @@ use std::time::Duration;
 use super::reading;
 use crate::prompt::SCRIPT_LIMIT_BYTES;
 
-/// How deep steps may be nested in `repeat` and `random`. Nobody means more, and the player keeps a place for each level.
+/// How deep steps may be nested in `repeat` and `random`. No real script needs more, and the player keeps a position
+/// for each level.
 pub(super) const NESTING_LIMIT: usize = 16;
-/// How many steps one turn may take. A script can ask for 4,000,000,000 repetitions in one line; this many are done in
-/// seconds, and are enough for a stream of millions of events. Then the turn fails, and says so.
+/// How many steps one turn may take. One line of a script can ask for 4,000,000,000 repetitions; this many take
+/// seconds, and are enough for a stream of millions of events. Beyond that the turn fails with an error.
 pub(super) const STEP_LIMIT: u64 = 1_000_000;
-/// How much text one turn may say, think, write and ask. It would fill the log otherwise. Then the turn fails, and says so.
+/// How much text one turn may say, think, write and ask, so that it can't fill the log. Beyond that the turn fails with
+/// an error.
 pub(super) const SAID_LIMIT_BYTES: usize = 64 * 1024 * 1024;
-/// The longest pause. It is far longer than a turn may take, and short enough to be added to any time.
+/// The longest pause. It's far longer than a turn may take, and short enough to be added to any time.
 pub(super) const PAUSE_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// A script that was read and is in order. Clones are cheap.
+/// A parsed, valid script. Clones are cheap.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Script {
     pub(super) steps: Arc<[Step]>,
 }
 
-/// A text is no script.
+/// Why a text isn't a valid script.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("the script is wrong in line {line}: {what}")]
 pub struct ScriptError {
-    /// Where, from 1.
+    /// The line, from 1.
     pub line: u64,
     /// What is wrong there, and what is expected.
     pub what: String,
@@ -34,15 +36,14 @@ pub struct ScriptError {
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Step {
-    /// Something is done.
+    /// Does something.
     Act(Arc<Action>),
-    /// Steps are taken again and again.
+    /// Repeats steps.
     Repeat { times: u32, steps: Arc<[Self]> },
-    /// One of these steps is taken. Those with the same seed draw from one sequence.
+    /// Takes one of these steps. Those with the same seed draw from one sequence.
     Random { seed: u64, of: Arc<[Self]> },
 }
 
-/// Something that is done.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Action {
     Say(Speech),
@@ -71,15 +72,15 @@ pub(super) enum Action {
     Fail(String),
 }
 
-/// Something that is said or thought, word by word.
+/// Something said or thought, word by word.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Speech {
     pub(super) text: String,
-    /// From one word to the next; at once if it is not given.
+    /// The time between two words; `None` for no delay.
     pub(super) every: Option<Duration>,
 }
 
-/// A place in a file: `src/main.rs`, `src/main.rs:3` or `src/main.rs:3:7`.
+/// A position in a file: `src/main.rs`, `src/main.rs:3` or `src/main.rs:3:7`.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct FilePosition {
     pub(super) path: String,
@@ -88,7 +89,7 @@ pub(super) struct FilePosition {
 }
 
 impl Script {
-    /// Reads a script from YAML.
+    /// Parses a script from YAML.
     pub fn parse(text: &str) -> Result<Self, ScriptError> {
         if text.len() > SCRIPT_LIMIT_BYTES {
             return Err(ScriptError {
@@ -110,7 +111,7 @@ impl Script {
     }
 }
 
-/// How many levels there are. The reader has bounded them before, so that this ends.
+/// The depth of nesting. The parser has already limited it, so the recursion ends.
 fn nesting(steps: &[Step]) -> usize {
     steps
         .iter()
@@ -236,7 +237,7 @@ mod tests {
         );
     }
 
-    /// Cases that are in themselves what the user reads: each says where it is wrong, and what is expected.
+    /// The messages that users read: each says where the error is, and what is expected.
     #[test]
     fn what_is_wrong_is_said_with_its_line_and_with_what_is_expected() {
         let cases = [

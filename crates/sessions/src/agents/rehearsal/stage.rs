@@ -1,4 +1,4 @@
-//! The steps of a script, carried out in one turn.
+//! Runs the steps of a script in one turn.
 
 use std::time::Duration;
 
@@ -15,34 +15,32 @@ use crate::asking::Question;
 use crate::sink::SinkError;
 use crate::tools::ToolCall;
 
-/// What a question to the user is called where tools have their names.
+/// The tool name of a question to the user.
 const ASKING: &str = "ask";
 
-/// After how many steps others may have the thread. Steps that need not wait would keep it for as long as the script goes.
+/// How many steps to run before yielding. Steps that don't wait would otherwise block the thread for the whole script.
 const STEPS_BETWEEN_YIELDS: u64 = 64;
 
-/// One turn on the way.
 #[derive(Debug)]
 pub(super) struct Stage<'a> {
     turn: &'a AgentTurn,
-    /// What the last tool, or the user, has answered.
+    /// The last answer of a tool or the user.
     answer: String,
     said_bytes: usize,
 }
 
-/// Why the steps come to an end before the last one.
+/// Why the steps end before the last one.
 #[derive(Debug)]
 enum Stopped {
-    /// The turn is to stop, or takes nothing more.
+    /// The turn should stop, or accepts nothing more.
     Cancelled,
-    /// As the script says.
+    /// The script says so.
     Failed(String),
-    /// A limit was reached.
     Limit(String),
 }
 
 impl From<SinkError> for Stopped {
-    /// A sink that takes nothing more means that the turn is not ours any more; its scope is cancelled.
+    /// A sink that accepts nothing more means that the turn is no longer ours; its scope is cancelled.
     fn from(_: SinkError) -> Self {
         Self::Cancelled
     }
@@ -119,8 +117,8 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// Says a text word by word, each at its time. The times follow from the first one, so that what comes late once does
-    /// not make everything after it late.
+    /// Says a text word by word, each at its time. All times are relative to the first word, so that one delay doesn't
+    /// make everything after it late.
     async fn speak(&mut self, speech: &Speech, voice: Voice) -> Result<(), Stopped> {
         let text = self.fill(&speech.text)?;
         self.count(&text)?;
@@ -128,7 +126,7 @@ impl<'a> Stage<'a> {
         let mut due = Duration::ZERO;
         for word in words(&text) {
             if let Some(every) = speech.every {
-                // A time that has passed is no time to wait for.
+                // Don't wait for a time that has already passed.
                 if let Ok(end) = Deadline::at(&self.turn.clock, began + due) {
                     self.pause(end).await?;
                 }
@@ -145,7 +143,7 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    /// Calls a tool. That it failed, or was denied, stands in the stream; the script goes on.
+    /// Calls a tool. If it fails or is denied, the stream shows that; the script goes on.
     async fn call(&mut self, call: ToolCall) -> Result<(), Stopped> {
         let sink = self.turn.sink.tool(&call.tool, "").await?;
         sink.arguments(&call.arguments.to_string()).await?;
@@ -153,7 +151,7 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    /// Asks the user, and says what was answered. The script goes on either way.
+    /// Asks the user and reports the answer. The script goes on either way.
     async fn ask(&mut self, subject: &str) -> Result<(), Stopped> {
         let subject = self.fill(subject)?;
         self.count(&subject)?;
@@ -180,7 +178,7 @@ impl<'a> Stage<'a> {
         Ok(self.turn.sink.text(&text).await?)
     }
 
-    /// Waits until a time, or until the turn is to stop.
+    /// Waits until a time, or until the turn should stop.
     async fn pause(&self, end: Deadline) -> Result<(), Stopped> {
         tokio::select! {
             biased;
@@ -210,7 +208,7 @@ impl<'a> Stage<'a> {
     }
 }
 
-/// Whether something is said or thought.
+/// Whether a text is said or thought.
 #[derive(Clone, Copy, Debug)]
 enum Voice {
     Aloud,

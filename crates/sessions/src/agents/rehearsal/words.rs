@@ -1,7 +1,7 @@
-//! Texts, word by word.
+//! Splits texts into words.
 
-/// The words of a text, each with the blanks after it; the blanks before the first one are its own. Together they are the
-/// text.
+/// The words of a text, each with the blanks after it; blanks before the first word belong to it. Joined together, they
+/// are the text.
 pub(super) fn words(mut rest: &str) -> impl Iterator<Item = &str> {
     std::iter::from_fn(move || {
         if rest.is_empty() {
@@ -18,7 +18,7 @@ pub(super) fn words(mut rest: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Where the first such character stands, from a place on; the end if there is none.
+/// The position of the first matching character at or after `from`; the end of the text if there isn't one.
 fn after(text: &str, from: usize, wanted: impl Fn(char) -> bool) -> usize {
     text.get(from..)
         .and_then(|rest| rest.find(wanted))

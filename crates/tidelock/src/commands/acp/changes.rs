@@ -1,4 +1,4 @@
-//! What a plan comes to, as an editor shows it: one call of a tool, with a diff per file.
+//! A plan's changes, as an editor shows them: one tool call, with a diff per file.
 
 use std::path::Path;
 
@@ -12,11 +12,11 @@ use crate::commands::plan::{read_diff, summary};
 use crate::error::Failure;
 use crate::units::format_count;
 
-/// How many files are shown. The rest is counted.
+/// How many files are shown. The rest are only counted.
 const FILES_SHOWN: usize = 50;
-/// The largest file that is shown whole. Of a larger one the changed places are.
+/// The largest file that is shown whole. For a larger one, only the hunks are shown.
 const FILE_LIMIT_BYTES: usize = 256 << 10;
-/// How much is shown altogether. An editor keeps all of it, and a message is one line.
+/// The total shown. An editor keeps all of it, and a message is one line.
 const SHOWN_LIMIT_BYTES: usize = 4 << 20;
 
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub(super) struct Changes {
     pub(super) shown: Shown,
 }
 
-/// Whether there is something to review. What was applied or given up before is over.
+/// Whether there is something to review. A plan that was already applied or discarded has nothing.
 pub(super) fn has_work(plan: &Plan) -> bool {
     plan.summary.files > 0 && matches!(plan.state, PlanState::Open | PlanState::Sealed)
 }
@@ -85,7 +85,7 @@ pub(super) fn read(plan: &Plan, call: &str, client: &Client) -> Result<Changes, 
     })
 }
 
-/// A file as it was and as it is; in words, if it cannot be shown.
+/// A file before and after; described in words if it cannot be shown.
 fn shown(file: &FileDiff, root: &Path, now: impl FnOnce() -> Option<String>) -> Value {
     if file.binary || file.cut || file.hunks.is_empty() {
         return text_content(&format!("{}\n", in_words(file)));
@@ -115,13 +115,13 @@ fn ended(line: &DiffLine) -> String {
     format!("{}{end}", line.text)
 }
 
-/// The whole file as it was, from what it is and what was changed; nothing if the two do not fit together.
+/// Reconstructs the old file from the current one and the diff; `None` if the two do not match.
 fn before(now: &str, file: &FileDiff) -> Option<String> {
     let lines: Vec<&str> = now.split_inclusive('\n').collect();
     let mut before = String::with_capacity(now.len());
     let mut next = 0_usize;
     for hunk in &file.hunks {
-        // A place without lines is named by the line before it.
+        // An empty range is given by the line before it.
         let start = usize::try_from(hunk.new_start).ok()?;
         let start = if hunk.new_lines == 0 {
             start
@@ -184,7 +184,7 @@ mod tests {
         }
     }
 
-    /// A hunk from lines such as ` x`, `+y`, `-z`; a `\` at the end says that no line end follows.
+    /// A hunk from lines such as ` x`, `+y`, `-z`; a trailing `\` means that no newline follows.
     fn hunk(new_start: u64, lines: &[&str]) -> DiffHunk {
         let lines: Vec<DiffLine> = lines
             .iter()
@@ -224,7 +224,7 @@ mod tests {
                 Some("1\n2\n3\n"),
             ),
             ("a\nb", vec![hunk(1, &[" a", "-b", "+b\\"])], Some("a\nb\n")),
-            // Something else than was compared.
+            // Not the file that was compared.
             ("z\n", vec![hunk(1, &[" a", "+b"])], None),
             ("a\n", vec![hunk(7, &["+b"])], None),
         ] {

@@ -1,4 +1,4 @@
-//! A prompt is sent, and answered when its turn is over. Turns are cancelled, and questions answered.
+//! Sends a prompt and answers it when its turn is over. Cancels turns, and answers questions.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use crate::start::Repeat;
 const WHY: &str = "the editor";
 const REHEARSAL: &str = "rehearsal";
 
-/// Sends a prompt, and waits for the end of its turn.
+/// Sends a prompt, and waits for its turn to end.
 pub(super) fn prompt(
     site: &Site,
     open: &Arc<Open>,
@@ -40,7 +40,7 @@ pub(super) fn prompt(
         return Ok(json!({ "stopReason": "cancelled" }));
     }
     let turns = path(&open.id, "/turns");
-    // It has a key, so the second time it is the same turn.
+    // It has an idempotency key, so a retry gets the same turn.
     let TurnAccepted { turn, .. } =
         client.ask(Repeat::Harmless, |client| client.post(&turns, Some(&request)))?;
     if open.sent(ticket, &turn.id) == Wish::Cancel {
@@ -51,12 +51,12 @@ pub(super) fn prompt(
     }
     match open.wait_for_end(ticket) {
         Some(ended) => ended.and_then(|ended| answer_of(&ended)),
-        // The session was closed here, and with it what it had begun.
+        // The editor closed the session, which cancelled its prompts.
         None => Ok(json!({ "stopReason": "cancelled" })),
     }
 }
 
-/// Names a message that is in no turn.
+/// Generates the id of a message that belongs to no turn.
 pub(super) fn message() -> String {
     TurnId::generate().to_string()
 }
@@ -65,7 +65,7 @@ fn request(site: &Site, open: &Open, blocks: &[ContentBlock]) -> Result<StartTur
     let said = prompt::read(blocks, &open.root)?;
     let arguments = &site.arguments;
     let agent = match &arguments.script {
-        // It is read for each prompt, so that it can be changed between two.
+        // Read it for each prompt, so that it can be changed between two.
         Some(script) => Some(AgentChoice {
             name: arguments.agent.clone().unwrap_or_else(|| REHEARSAL.to_owned()),
             model: None,
@@ -85,7 +85,7 @@ fn request(site: &Site, open: &Open, blocks: &[ContentBlock]) -> Result<StartTur
     })
 }
 
-/// What a prompt is answered with when its turn is over.
+/// The response to a prompt when its turn is over.
 fn answer_of(ended: &Ended) -> Result<Value, Refused> {
     match (stop_reason(ended), &ended.error) {
         (Some(reason), _) => Ok(json!({
@@ -97,8 +97,9 @@ fn answer_of(ended: &Ended) -> Result<Value, Refused> {
     }
 }
 
-/// Why a turn ended, if the protocol has a word for it. A turn whose daemon was killed has none: it did not come to its
-/// end, and nobody asked it to stop. `cancelled` says the first of the two, and the text that goes before it both.
+/// Why a turn ended, if the protocol has a word for it. It has none for a turn whose daemon was killed: the turn did
+/// not finish, and no one asked it to stop. We report `cancelled`, which conveys the first of the two; the text sent
+/// before it conveys both.
 pub(super) fn stop_reason(ended: &Ended) -> Option<&'static str> {
     let code = ended.error.as_ref().map(|error| error.code.as_str());
     match (ended.state, code) {
@@ -111,7 +112,7 @@ pub(super) fn stop_reason(ended: &Ended) -> Option<&'static str> {
     }
 }
 
-/// Stops a turn, or takes it away if it waits. Its end is seen in its stream.
+/// Stops a turn, or removes it if it is still queued. Its end shows up in its stream.
 pub(super) fn cancel(site: &Site, open: &Open, turn: &str, client: &Client) {
     let wish = CancelTurn {
         turn: Some(turn.to_owned()),
@@ -122,7 +123,7 @@ pub(super) fn cancel(site: &Site, open: &Open, turn: &str, client: &Client) {
         client.post::<Value>(&path, Some(&wish))
     });
     match asked {
-        // It was faster; its end is about to be told.
+        // It had already ended; the stream is about to report that.
         Err(failure) if failure.code != "turn_not_active" => {
             let text = format!(
                 "The turn could not be cancelled: {}\n",
@@ -137,7 +138,7 @@ pub(super) fn cancel(site: &Site, open: &Open, turn: &str, client: &Client) {
     }
 }
 
-/// One that was taken away before it began has no stream that somebody watches.
+/// A turn that was removed before it began has no stream to watch.
 pub(super) fn see_whether_it_ended(open: &Open, turn: &str, client: &Client) -> Result<(), Failure> {
     let turn: Turn = client.fetch(&turn_path(&open.id, turn, ""))?;
     if turn.ended_at.is_some() && turn.started_at.is_none() {
@@ -156,12 +157,12 @@ pub(super) fn answer(site: &Site, asked: &Asked, result: Option<Value>, client: 
         Chosen::Answer(answer) => {
             let path = path(&asked.session, &format!("/permissions/{}", asked.permission));
             let wish = AnswerPermission { answer };
-            // The first answer counts, so a second one changes nothing.
+            // The first answer counts, so a retry changes nothing.
             let sent = client.ask(Repeat::Harmless, |client| {
                 client.post::<Value>(&path, Some(&wish))
             });
             match sent {
-                // Somebody was faster, and the stream says so.
+                // Someone else answered first, and the stream reports that.
                 Err(failure) if failure.code != "permission_not_found" => {
                     let text = format!(
                         "The answer couldn't be delivered: {}\n",
@@ -172,7 +173,7 @@ pub(super) fn answer(site: &Site, asked: &Asked, result: Option<Value>, client: 
                 Ok(_) | Err(_) => {}
             }
         }
-        // Whoever answers so cancels the turn as well.
+        // An editor that answers like this cancels the turn as well.
         Chosen::Nothing => {}
         Chosen::NotAsked => say(&format!(
             "The editor could not ask. Answer with `tidelock session answer {} allow`, `always` or `deny`, or on the page.\n",

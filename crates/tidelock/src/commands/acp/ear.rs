@@ -1,4 +1,4 @@
-//! Hears the stream of a turn, and tells the editor.
+//! Handles the stream of a turn, and updates the editor.
 
 use std::io::{self, ErrorKind};
 
@@ -9,11 +9,11 @@ use super::serve::{Site, note};
 use super::updates::{Answered, TurnUpdates, Voice, chunk};
 use crate::commands::session::follow::{Listener, TurnMessage};
 
-/// What is to be told of the past of a turn.
+/// What to report of the turn's past.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Earlier {
     Told,
-    /// It is known, and only taken in.
+    /// The editor knows it; it is only processed.
     Known,
 }
 
@@ -21,7 +21,7 @@ pub(super) struct Ear<'a> {
     pub(super) site: &'a Site,
     pub(super) open: &'a Open,
     pub(super) updates: &'a mut TurnUpdates,
-    /// The last event that was there at the beginning. What comes after it is new.
+    /// The last event that existed at the beginning. Everything after it is new.
     pub(super) goal: u64,
     pub(super) earlier: Earlier,
     pub(super) replay: ReplayEnds,
@@ -34,7 +34,7 @@ pub(super) enum ReplayEnds {
 }
 
 impl Ear<'_> {
-    /// Whether somebody answered elsewhere while the editor was being asked.
+    /// Tells the editor if the question was answered elsewhere while it was asking.
     fn tell_answer(&self, answered: &Answered) -> io::Result<()> {
         let (outbox, id) = (&self.site.outbox, &self.open.id);
         if !self.site.questions.withdraw(outbox, id, answered.permission)? {
@@ -70,7 +70,7 @@ impl Listener for Ear<'_> {
             TurnMessage::End(_) => {}
         }
         if self.earlier == Earlier::Known && self.updates.heard() <= self.goal {
-            // The editor has kept it.
+            // The editor already has it.
             drop(self.updates.take());
         }
         Ok(())

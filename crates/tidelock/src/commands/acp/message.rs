@@ -1,11 +1,11 @@
-//! Messages of JSON-RPC.
+//! JSON-RPC messages.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::refusal::Refused;
 
-/// How an editor names a request of its own. It gets it back as it was.
+/// The editor's id for its request. We send it back unchanged.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct RequestId(pub(super) Value);
 
@@ -20,7 +20,7 @@ pub(super) enum Message {
         method: String,
         params: Value,
     },
-    /// It answers a question of ours; nothing if it could not.
+    /// The response to a request of ours; `None` if the editor failed.
     Answer {
         id: Option<u64>,
         result: Option<Value>,
@@ -29,7 +29,7 @@ pub(super) enum Message {
 
 #[derive(Deserialize)]
 struct Raw {
-    // A `null` is a name too, if a poor one.
+    // `null` is a valid id too, if a poor one.
     #[serde(default, deserialize_with = "present")]
     id: Option<Value>,
     #[serde(default)]
@@ -47,10 +47,10 @@ fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<V
 }
 
 impl Message {
-    /// Takes a line apart.
+    /// Parses a line.
     ///
     /// # Errors
-    /// It is no message. Whoever sent it is told so.
+    /// The line is not a valid message. The sender gets this error.
     pub(super) fn parse(line: &[u8]) -> Result<Message, Refused> {
         let value: Value = serde_json::from_slice(line)
             .map_err(|error| Refused::no_json(format!("this is not JSON: {error}")))?;
@@ -91,7 +91,7 @@ pub(super) fn notification(method: &str, params: &Value) -> Vec<u8> {
     line(&json!({ "jsonrpc": "2.0", "method": method, "params": params }))
 }
 
-/// An answer as a line. One to nobody knows what has no name.
+/// A response as a line. It has no id if the request's id could not be read.
 pub(super) fn answer(id: Option<&RequestId>, result: Result<Value, Refused>) -> Vec<u8> {
     let id = id.map_or(&Value::Null, |id| &id.0);
     line(&match result {

@@ -1,8 +1,9 @@
-//! A session that an editor has open, and the prompts that it waits for.
+//! A session that an editor has open, and the prompts that the editor is waiting for.
 //!
-//! The state is a [`Slot`]: whoever reads the editor's messages writes what it wants, whoever watches the session writes what
-//! became of it, and each prompt waits for its end. A prompt is entered, and a wish to cancel is noted, by the one who reads,
-//! in the order of the messages. So a wish is for the prompts before it and never for one after it, however the threads run.
+//! The state is a [`Slot`]: the thread that reads the editor's messages writes the editor's wishes, the thread that
+//! watches the session writes the results, and each prompt waits for its end. The reading thread registers prompts
+//! and cancel requests in the order of the messages. So a cancel request applies to the prompts before it and never
+//! to one after it, however the threads are scheduled.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,9 +16,9 @@ use protocol::{TurnError, TurnState};
 use super::message::RequestId;
 use super::refusal::Refused;
 
-/// How long a prompt may be on its way to the daemon: a daemon that has to be started first takes the longest.
+/// How long a prompt may take to reach the daemon. The slowest case is a daemon that has to be started first.
 const SENDING_LIMIT: Duration = Duration::from_secs(120);
-/// How long a wait is at most. A turn may take hours; whoever waits looks again then.
+/// The longest single wait. A turn may take hours; the waiting thread then checks again.
 const LONGEST_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
 
 pub(super) type Ticket = u64;
@@ -25,27 +26,27 @@ pub(super) type Ticket = u64;
 #[derive(Debug)]
 pub(super) struct Open {
     pub(super) id: String,
-    /// The root of the workspace, which the paths of tools begin at.
+    /// The root of the workspace, which tool paths are relative to.
     pub(super) root: PathBuf,
     view: Slot<View>,
     clock: Arc<dyn Clock>,
-    /// Never cancelled. Waits end because of what is in the view.
+    /// Never cancelled. Waits end because the view changes.
     token: CancellationToken,
 }
 
 #[derive(Clone, Debug, Default)]
 struct View {
     is_closed: bool,
-    /// Why nobody watches it any more.
+    /// Why the session is no longer watched.
     failed: Option<Refused>,
     replay: Replay,
     last_ticket: Ticket,
     prompts: BTreeMap<Ticket, Prompt>,
     telling: Option<String>,
     shown: Option<Shown>,
-    /// What is to be said before the next prompt is answered.
+    /// A message to show before the next prompt is answered.
     notice: Option<String>,
-    /// Counts what this editor asks of the daemon, so that one who waits for a daemon knows when to look.
+    /// Counts this editor's requests to the daemon, so that a watcher waiting for a daemon knows when to check.
     nudges: u64,
 }
 
@@ -66,7 +67,7 @@ struct Prompt {
 
 #[derive(Clone, Debug)]
 enum PromptState {
-    /// It is on its way, and nobody knows its turn yet.
+    /// It is on its way, and its turn is not known yet.
     Sending,
     Turn(String),
     Ended(Result<Ended, Refused>),
@@ -102,7 +103,7 @@ impl Open {
         }
     }
 
-    /// Changes the view, by naming what was seen until nobody was faster. The closure may run more than once.
+    /// Changes the view, and retries if another thread changed it first. The closure may run more than once.
     fn change<T>(&self, change: impl Fn(&mut View) -> T) -> T {
         let mut seen = self.view.read();
         loop {
@@ -115,10 +116,10 @@ impl Open {
         }
     }
 
-    /// Waits until the view is as wanted, or for a time.
+    /// Waits until the view is as wanted, or until the limit.
     fn wait(&self, limit: Duration, is_wanted: impl Fn(&View) -> bool + Unpin) {
         let deadline = Deadline::after(&self.clock, limit);
-        // Whoever waits looks at the view afterwards, however the wait ended.
+        // The caller checks the view afterwards, however the wait ended.
         drop(
             self.view
                 .wait_until_blocking(is_wanted, deadline, &self.token.scope()),
@@ -147,7 +148,7 @@ impl Open {
         }
     }
 
-    /// The daemon has taken a prompt. Whoever wanted it to stop meanwhile still does.
+    /// The daemon accepted a prompt. Returns whether the editor cancelled it in the meantime.
     pub(super) fn sent(&self, ticket: Ticket, turn: &str) -> Wish {
         self.change(|view| {
             if let Some(prompt) = view.prompts.get_mut(&ticket)
@@ -165,8 +166,8 @@ impl Open {
         });
     }
 
-    /// All prompts that came so far shall stop. Those turns that are known are returned; of the others the sender finds the
-    /// wish. If this editor waits for none, it is the turn that it sees.
+    /// Cancels all prompts received so far. Returns the turns that are known; for the others, the sending thread sees
+    /// the request. If this editor is waiting for no prompt, returns the turn it is watching.
     pub(super) fn cancel_all(&self) -> Vec<String> {
         self.change(|view| {
             let mut turns = Vec::new();
@@ -183,7 +184,7 @@ impl Open {
         })
     }
 
-    /// The same for one request, if it is a prompt.
+    /// Like `cancel_all`, for one request, if it is a prompt.
     pub(super) fn cancel_request(&self, request: &RequestId) -> Option<Vec<String>> {
         self.change(|view| {
             let mut found = view.prompts.values_mut();
@@ -206,7 +207,7 @@ impl Open {
         });
     }
 
-    /// Nobody can tell what becomes of the turns.
+    /// The outcome of the turns can no longer be determined.
     pub(super) fn lost(&self, refused: &Refused) {
         self.change(|view| {
             for prompt in view.prompts.values_mut() {
@@ -220,13 +221,13 @@ impl Open {
         });
     }
 
-    /// The same, for good: nobody watches the session any more.
+    /// Like `lost`, but permanently: the session is no longer watched.
     pub(super) fn failed(&self, refused: &Refused) {
         self.lost(refused);
         self.change(|view| view.failed = Some(refused.clone()));
     }
 
-    /// Waits for the end of a prompt. Nothing is said of one whose session was closed.
+    /// Waits for a prompt to end. Returns `None` if its session was closed.
     pub(super) fn wait_for_end(&self, ticket: Ticket) -> Option<Result<Ended, Refused>> {
         loop {
             self.wait(LONGEST_WAIT, move |view| {
@@ -256,7 +257,7 @@ impl Open {
         turns.collect()
     }
 
-    /// Whether this editor sent the prompt of a turn. One that is on its way is waited for.
+    /// Whether this editor sent the prompt of a turn. Waits for a prompt that is on its way.
     pub(super) fn is_ours(&self, turn: &str) -> bool {
         self.wait(SENDING_LIMIT, |view| {
             let mut prompts = view.prompts.values();
@@ -277,7 +278,7 @@ impl Open {
         });
     }
 
-    /// Waits until what was said before is told.
+    /// Waits until the history has been replayed.
     pub(super) fn wait_for_replay(&self) -> Result<(), Refused> {
         self.wait(LONGEST_WAIT, |view| {
             !matches!(view.replay, Replay::Behind) || view.is_closed
@@ -290,7 +291,7 @@ impl Open {
         }
     }
 
-    /// Closes it. Nothing more is told of it.
+    /// Closes the session. The editor gets no more updates about it.
     pub(super) fn close(&self) {
         self.change(|view| view.is_closed = true);
     }
@@ -315,14 +316,15 @@ impl Open {
         self.change(|view| view.notice.take())
     }
 
-    /// Waits for a while, or until this editor asks something of the daemon, or closes the session.
+    /// Waits until the limit, or until this editor sends the daemon a request or closes the session.
     pub(super) fn wait_for_nudge(&self, limit: Duration) {
         let before = self.view.read().state.nudges;
         self.wait(limit, move |view| view.nudges != before || view.is_closed);
     }
 }
 
-/// A git repository is one workspace, whatever directory of it is named; otherwise it is the directory itself.
+/// A git repository is one workspace, no matter which of its directories is given; otherwise it is the directory
+/// itself.
 fn root_of(directory: &Path) -> PathBuf {
     let mut above = directory.ancestors();
     let found = above.find(|directory| directory.join(".git").exists());
@@ -392,7 +394,7 @@ mod tests {
         assert_eq!(open.wait_for_end(other), Some(Err(Refused::params("x"))));
         open.leave(one);
         assert_eq!(open.wait_for_end(one), None);
-        // One that comes when nobody watches any more does not wait for ever.
+        // A prompt that arrives when the session is no longer watched does not wait forever.
         let late = enter(&open, 3);
         open.failed(&Refused::params("y"));
         open.sent(late, "c");

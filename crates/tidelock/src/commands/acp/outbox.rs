@@ -1,4 +1,4 @@
-//! What is to be written, in one queue, by one thread.
+//! Outgoing messages: one queue, written by one thread.
 
 use std::io::{self, ErrorKind, Write};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -11,22 +11,22 @@ use serde_json::{Value, json};
 use super::message::{self, RequestId};
 use super::refusal::Refused;
 
-/// How many messages may wait for an editor that does not read. Whoever has another one waits, so that a stream that is
-/// faster than the editor is held up at the daemon's socket, and nothing grows.
+/// How many messages may be queued for an editor that does not read. Senders then block, so a stream that is faster
+/// than the editor is held back at the daemon's socket, and memory stays bounded.
 const WAITING_LIMIT: usize = 64;
 
-/// Takes what is to be sent to the editor. Clones are the same one.
+/// Queues messages for the editor. Clones share one queue.
 #[derive(Clone, Debug)]
 pub(super) struct Outbox {
     waiting: SyncSender<Waiting>,
-    /// The name of the last request of ours. Held to count on, and for nothing else.
+    /// The id of our last request. Locked only to increment it.
     last_id: Arc<Mutex<u64>>,
 }
 
 #[derive(Debug)]
 enum Waiting {
     Line(Vec<u8>),
-    /// Whoever waits for it is told when everything before it is written.
+    /// Signals the receiver once everything before it is written.
     Mark(SyncSender<()>),
 }
 
@@ -42,31 +42,31 @@ impl Outbox {
         })
     }
 
-    /// Waits until everything that was sent is written, but not for ever: an editor that is gone reads no more.
+    /// Waits until everything queued is written, but not forever: an editor that is gone no longer reads.
     pub(super) fn finish(&self, limit: Duration) {
         let (mark, written) = sync_channel(1);
         let waiting = self.waiting.clone();
-        // The queue may be full, and nobody reads. A thread can wait for that, and ends with the process.
+        // The queue may be full with no reader. A thread can wait for that, and ends with the process.
         let marking = thread::Builder::new().name("acp-last".to_owned());
         if marking
             .spawn(move || waiting.send(Waiting::Mark(mark)).ok())
             .is_ok()
         {
-            // Whether it was written or not, there is nothing more to do about it.
+            // Written or not, there is nothing more to do about it.
             written.recv_timeout(limit).ok();
         }
     }
 
-    /// Sends something. It waits as long as the editor does not read.
+    /// Queues a message. Blocks while the editor does not read.
     ///
     /// # Errors
-    /// The editor has gone.
+    /// The editor is gone.
     fn send(&self, line: Vec<u8>) -> io::Result<()> {
         let sent = self.waiting.send(Waiting::Line(line));
         sent.map_err(|_| ErrorKind::BrokenPipe.into())
     }
 
-    /// Answers a request. What an editor that is gone is not told is no loss.
+    /// Answers a request. If the editor is gone, dropping the answer does no harm.
     pub(super) fn answer(&self, id: Option<&RequestId>, result: Result<Value, Refused>) {
         drop(self.send(message::answer(id, result)));
     }
@@ -88,13 +88,13 @@ impl Outbox {
         *last
     }
 
-    /// Asks something. The answer comes with what else the editor sends, under this name.
+    /// Sends a request. The response arrives among the editor's messages, with this id.
     pub(super) fn ask(&self, id: u64, method: &str, params: &Value) -> io::Result<()> {
         self.send(message::request(id, method, params))
     }
 }
 
-/// Writes until nobody has more to say, or nobody reads. What is there already is written together.
+/// Writes until all senders or the reader are gone. Messages that are already queued are written together.
 fn write(mut writer: impl Write, lines: &Receiver<Waiting>) {
     let mut next = lines.recv().ok();
     while let Some(waiting) = next {
@@ -117,7 +117,7 @@ fn write(mut writer: impl Write, lines: &Receiver<Waiting>) {
 mod tests {
     use super::*;
 
-    /// Takes nothing until it is told to.
+    /// Accepts no writes until it is released.
     struct Stuck(Receiver<()>);
 
     impl Write for Stuck {
@@ -146,7 +146,7 @@ mod tests {
         for _ in 0..WAITING_LIMIT {
             tell.recv_timeout(Duration::from_secs(30)).unwrap();
         }
-        // The one in the writer's hands, and no other.
+        // Only the one that the writer holds.
         let limit = Duration::from_millis(200);
         let more = std::iter::from_fn(|| tell.recv_timeout(limit).ok()).count();
         assert!(more <= 1, "{more}");

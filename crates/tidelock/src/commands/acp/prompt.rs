@@ -1,4 +1,4 @@
-//! What an editor sends becomes a prompt.
+//! Turns what an editor sends into a prompt.
 
 use std::path::Path;
 
@@ -7,15 +7,15 @@ use protocol::NewAttachment;
 use super::refusal::Refused;
 use super::schema::{ContentBlock, Resource};
 
-/// A prompt: words, and what comes with them.
+/// A prompt: text and attachments.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct PromptContent {
     pub(super) text: String,
     pub(super) attachments: Vec<NewAttachment>,
 }
 
-/// Puts the pieces together. A file is named in the text where it stood, from the root of the workspace if it is in there;
-/// what came with its content is attached as well.
+/// Joins the blocks. A file is named in the text where it stood, relative to the workspace root if it is inside; if
+/// it came with content, it is attached as well.
 pub(super) fn read(blocks: &[ContentBlock], root: &Path) -> Result<PromptContent, Refused> {
     let mut said = PromptContent::default();
     for block in blocks {
@@ -75,12 +75,12 @@ fn mention(name: &str, uri: &str, root: &Path) -> String {
     }
 }
 
-/// The path of a file from the root of the workspace; whatever else it is, its address.
+/// The path of a file relative to the workspace root; for anything else, its URI.
 fn named(uri: &str, root: &Path) -> String {
     let Some(path) = uri.strip_prefix("file://") else {
         return uri.to_owned();
     };
-    // What is behind the path says which lines are meant.
+    // The fragment gives the lines.
     let (path, lines) = match path.split_once('#') {
         Some((path, lines)) => (path, format!("#{lines}")),
         None => (path, String::new()),
@@ -95,7 +95,7 @@ fn last_of(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
 }
 
-/// A path of an address, without the encoding. What cannot be decoded stays as it is.
+/// A percent-decoded path. What cannot be decoded stays unchanged.
 fn decoded(path: &str) -> String {
     let mut bytes = Vec::with_capacity(path.len());
     let mut rest = path.bytes();

@@ -1,4 +1,4 @@
-//! Questions that the editor is asked, until one has answered: the editor, or somebody elsewhere.
+//! Open permission questions, until the editor or someone elsewhere answers.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,7 +13,7 @@ use super::updates::Question;
 
 #[derive(Debug, Default)]
 pub(super) struct Questions {
-    /// By the name of our request. Held to look, to put one in or to take one out.
+    /// Keyed by the id of our request. Locked only to look up, insert or remove.
     asked: Mutex<BTreeMap<u64, Asked>>,
 }
 
@@ -21,21 +21,21 @@ pub(super) struct Questions {
 pub(super) struct Asked {
     pub(super) session: String,
     pub(super) permission: PermissionId,
-    /// What can be answered, as the editor names it, and what that means.
+    /// The possible answers by the id the editor sees, and what each means.
     options: Vec<(String, PermissionAnswer)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Chosen {
     Answer(PermissionAnswer),
-    /// The turn is being cancelled, and nobody wants an answer.
+    /// The turn is being cancelled, so no answer is needed.
     Nothing,
-    /// The editor could not ask, or says something that was not to be chosen.
+    /// The editor could not ask, or chose something that was not offered.
     NotAsked,
 }
 
 impl Questions {
-    /// Asks the editor, unless it is being asked already.
+    /// Asks the editor, unless it is already being asked.
     pub(super) fn ask(&self, outbox: &Outbox, session: &str, question: &Question) -> io::Result<()> {
         let id = outbox.next_id();
         let options = options(&question.options);
@@ -53,7 +53,7 @@ impl Questions {
             if all.values().any(is_same) {
                 return Ok(());
             }
-            // Before it is sent, so that no answer is faster.
+            // Insert it before sending, so that no answer can arrive first.
             all.insert(id, asked);
         }
         let shown: Vec<Value> = options
@@ -64,13 +64,13 @@ impl Questions {
         outbox.ask(id, "session/request_permission", &params)
     }
 
-    /// The question that the editor answers, if it is still open here.
+    /// Removes and returns the question that the editor answers, if it is still open here.
     pub(super) fn take(&self, id: u64) -> Option<Asked> {
         let mut all = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
         all.remove(&id)
     }
 
-    /// Somebody else was faster. Returns whether the editor was still being asked.
+    /// Someone else answered first. Returns whether the editor was still being asked.
     pub(super) fn withdraw(
         &self,
         outbox: &Outbox,
@@ -119,7 +119,7 @@ impl Asked {
     }
 }
 
-/// What can be answered, each with a name that no other has.
+/// The possible answers, each with a unique name.
 fn options(offered: &[PermissionOption]) -> Vec<(String, PermissionOption)> {
     let usual = [
         ("Allow", PermissionAnswer::Allow),

@@ -1,17 +1,17 @@
-//! What was not done, in the words of the protocol.
+//! Refused requests, in terms of the protocol.
 
 use serde_json::{Value, json};
 
 use crate::client::ClientError;
 use crate::error::Failure;
 
-/// A request that was not done.
+/// A request that was refused.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Refused {
-    /// What kind of error, as the protocol counts them.
+    /// The error code defined by the protocol.
     pub(super) code: i64,
     message: String,
-    /// Our own name for it, which is stable, and what to do next.
+    /// Our own stable name for it, and what to do next.
     name: String,
     advice: Option<String>,
     request_id: Option<String>,
@@ -45,7 +45,7 @@ impl Refused {
         Refused::new(Refused::PARSE_ERROR, "acp_line", message)
     }
 
-    /// Something that is no message, or comes at the wrong time.
+    /// Something that is not a message, or that comes at the wrong time.
     pub(super) fn no_request(message: impl Into<String>) -> Refused {
         Refused::new(Refused::INVALID_REQUEST, "acp_message", message)
     }
@@ -56,7 +56,7 @@ impl Refused {
         Refused::new(Refused::METHOD_NOT_FOUND, "acp_method", message)
     }
 
-    /// Something was asked for in a way that cannot be.
+    /// A request with invalid parameters.
     pub(super) fn params(message: impl Into<String>) -> Refused {
         Refused::new(Refused::INVALID_PARAMS, "acp_params", message)
     }
@@ -76,7 +76,7 @@ impl Refused {
         .advise("open it with session/load or session/resume")
     }
 
-    /// A turn could not go on.
+    /// A turn failed.
     pub(super) fn turn(code: &str, text: &str) -> Refused {
         Refused::new(Refused::INTERNAL_ERROR, code, format!("The turn failed: {text}"))
     }

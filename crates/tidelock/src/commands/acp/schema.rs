@@ -1,4 +1,4 @@
-//! The messages of the protocol that we know, as far as we look into them. Everything else in them is passed over.
+//! The messages of the protocol that we know, with the fields that we read. All other fields are ignored.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use super::refusal::Refused;
 
 pub(super) const PROTOCOL_VERSION: u64 = 1;
 
-/// What a request says, if it can be read.
+/// Parses the parameters of a request.
 pub(super) fn read<T: DeserializeOwned>(params: Value) -> Result<T, Refused> {
     serde_json::from_value(params)
         .map_err(|error| Refused::params(format!("the parameters cannot be read: {error}")))
@@ -26,7 +26,7 @@ pub(super) struct Initialize {
     pub(super) protocol_version: u64,
 }
 
-/// `session/new`, and what `session/load` and `session/resume` have of it.
+/// `session/new`, and the fields that `session/load` and `session/resume` share with it.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct SetUp {
@@ -51,7 +51,7 @@ pub(super) struct Existing {
     pub(super) set_up: SetUp,
 }
 
-/// A request or a notification about a session, and nothing more.
+/// A request or notification that only names a session.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct OfSession {
@@ -106,7 +106,7 @@ pub(super) enum ContentBlock {
     Resource {
         resource: Resource,
     },
-    /// Sound, or something that a newer editor has.
+    /// Audio, or a type from a newer protocol version.
     #[serde(other)]
     Other,
 }

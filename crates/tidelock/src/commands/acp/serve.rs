@@ -1,7 +1,7 @@
-//! Reads what the editor sends, and has it done.
+//! Reads what the editor sends, and dispatches it.
 //!
-//! One thread reads. What must be seen in the order of the messages is done by it at once: the beginning, prompts that enter,
-//! wishes to cancel. Everything that asks the daemon is done by threads, so that a wish to cancel is read while a prompt runs.
+//! One thread reads. It handles at once what depends on message order: initialization, incoming prompts, cancel
+//! requests. Requests to the daemon run on other threads, so that a cancel request is read while a prompt runs.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufReader, Write as _};
@@ -29,13 +29,15 @@ use crate::context::{Context, VERSION};
 use crate::error::{Exit, Failure};
 use crate::output::Report;
 
-/// The longest message. A picture or a file that comes with a prompt is in one line; the daemon takes less, and says so.
+/// The longest message. An image or file that comes with a prompt is part of one line; the daemon accepts less, and
+/// reports that.
 const LINE_LIMIT_BYTES: usize = 32 << 20;
-/// How many sessions an editor may have open. Each has a thread and a stream of the daemon, which has room for 64 at least.
+/// How many sessions an editor may have open. Each has a thread and a daemon stream; the daemon allows at least 64.
 pub(super) const SESSIONS_LIMIT: usize = 32;
-/// How many requests are done at once. An editor has one or two; one with more is told to wait.
+/// How many requests run at once. An editor needs one or two; one that sends more is asked to wait.
 const REQUESTS_LIMIT: usize = 64;
-/// How long what was asked may still take when the editor has closed our input. Prompts are not waited for: they go on.
+/// How long pending requests may still take once the editor has closed our input. Prompts are not waited for: they
+/// keep running.
 const LAST_REQUESTS_LIMIT: Duration = Duration::from_secs(5);
 const LAST_WORDS_LIMIT: Duration = Duration::from_secs(2);
 
@@ -45,13 +47,13 @@ pub(super) struct Site {
     pub(super) arguments: AcpArguments,
     pub(super) outbox: Outbox,
     pub(super) questions: Questions,
-    /// The sessions that are open, by id. Held to look, to put one in or to take one out.
+    /// The open sessions by id. Locked only to look up, insert or remove.
     pub(super) sessions: Mutex<BTreeMap<String, Arc<Open>>>,
     running: Slot<Running>,
 }
 
 impl Site {
-    /// Says something that is in no turn. An editor that has gone is found out elsewhere.
+    /// Sends a message that belongs to no turn. If the editor is gone, that is detected elsewhere.
     pub(super) fn say(&self, session: &str, voice: Voice, text: &str) {
         drop(self.outbox.update(session, &chunk(voice, &message(), text)));
     }
@@ -69,7 +71,7 @@ enum Kind {
     Other,
 }
 
-/// What was done, and the session that the editor now knows and is to be told more of.
+/// The result, and the session that the editor now knows and gets updates about.
 pub(super) type Done = Result<(Value, Option<Arc<Open>>), Refused>;
 
 pub(in crate::commands) fn run(arguments: AcpArguments, context: Context) -> Result<Report, Failure> {
@@ -97,7 +99,7 @@ pub(in crate::commands) fn run(arguments: AcpArguments, context: Context) -> Res
                 let message = format!("a message of more than {LINE_LIMIT_BYTES} bytes was ignored");
                 site.outbox.answer(None, Err(Refused::no_request(message)));
             }
-            // The last message may have no end.
+            // The last message may lack a newline.
             Ok(Read::Line | Read::End) if !line.trim_ascii().is_empty() => match Message::parse(&line) {
                 Ok(message) => take(&site, &mut phase, message),
                 Err(refused) => site.outbox.answer(None, Err(refused)),
@@ -112,7 +114,8 @@ pub(in crate::commands) fn run(arguments: AcpArguments, context: Context) -> Res
             break;
         }
     }
-    // The editor has gone, or wants us to go. What was asked before that is still answered; the turns go on by themselves.
+    // The editor is gone, or wants us to exit. Requests received before that are still answered; turns keep
+    // running on their own.
     let deadline = Deadline::after(&SystemClock::shared(), LAST_REQUESTS_LIMIT);
     let scope = CancellationToken::new().scope();
     drop(
@@ -124,13 +127,13 @@ pub(in crate::commands) fn run(arguments: AcpArguments, context: Context) -> Res
 }
 
 pub(super) fn note(text: &str) {
-    // Without standard error there is nobody to tell.
+    // Without standard error there is no way to report it.
     drop(writeln!(io::stderr(), "tidelock acp: {text}"));
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// Nothing was agreed on yet.
+    /// Not initialized yet.
     New,
     Ready,
 }
@@ -149,14 +152,14 @@ fn take(site: &Arc<Site>, phase: &mut Phase, message: Message) {
                 let refused = Refused::no_request("send `initialize` first");
                 site.outbox.answer(Some(&id), Err(refused));
             }
-            // There is nothing to sign in to: whoever can start this program may use it.
+            // There is nothing to sign in to: anyone who can start this program may use it.
             ("authenticate", _) => site.outbox.answer(Some(&id), Ok(json!({}))),
             ("session/prompt", _) => prompt(site, id, params),
             _ => other(site, id, method, params),
         },
         Message::Notification { method, params } => notified(site, &method, params),
         Message::Answer { id, result } => {
-            // One that was withdrawn is no longer there. The first answer counts.
+            // A withdrawn question is no longer there. The first answer counts.
             let Some(asked) = id.and_then(|id| site.questions.take(id)) else {
                 return;
             };
@@ -229,7 +232,7 @@ fn notified(site: &Arc<Site>, method: &str, params: Value) {
             let found = all.find_map(|open| Some((open.cancel_request(&id)?, open)));
             found.ok_or_else(|| Refused::params("no prompt with that id is running"))
         }),
-        // What we do not know needs no answer.
+        // Unknown notifications need no answer.
         _ => return,
     };
     let (turns, open) = match wanted {
@@ -252,7 +255,7 @@ fn answered(site: &Arc<Site>, asked: Asked, result: Option<Value>) {
     });
 }
 
-/// Has something done by a thread that nobody waits for.
+/// Runs something on a thread that is not joined.
 fn beside(site: &Arc<Site>, if_not: &str, work: impl FnOnce(&Site, &Client) + Send + 'static) {
     let Some(place) = RequestPermit::take(site, Kind::Other) else {
         return note(&format!(
@@ -319,7 +322,7 @@ fn in_thread(
     }
 }
 
-/// A place among the requests that are being done. It is given back when it is dropped.
+/// A slot among the running requests. Dropping it frees the slot.
 #[derive(Debug)]
 struct RequestPermit {
     site: Arc<Site>,

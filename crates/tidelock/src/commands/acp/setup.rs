@@ -1,4 +1,4 @@
-//! Sessions are opened, found again, listed and closed.
+//! Opens, finds, lists and closes sessions.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
@@ -18,7 +18,7 @@ use crate::start::Repeat;
 
 const PAGE_SESSIONS: usize = 50;
 const REHEARSAL: &str = "rehearsal";
-/// The agent that has a choice of models, if none is named.
+/// The agent that is used when only a model is given.
 const MODEL: &str = "model";
 const AGENT_OPTION: &str = "agent";
 
@@ -87,7 +87,7 @@ pub(super) fn existing(site: &Arc<Site>, params: Value, past: Past, client: &Cli
             Past::Known => Beginning::Now,
         },
     );
-    // What was said before is told first, then comes the answer.
+    // Replay the history before sending the response.
     if let Err(refused) = begun.and_then(|()| open.wait_for_replay()) {
         forget(site, &open);
         return Err(refused);
@@ -119,7 +119,7 @@ pub(super) fn list(params: Value, client: &Client) -> Done {
         let is_there = wanted
             .as_ref()
             .is_none_or(|wanted| *wanted == as_it_is(&session.directory));
-        // Nobody wants to go on with a session in which nothing was said. An editor opens one whenever it is started.
+        // An empty session isn't worth resuming, and editors open one on every start.
         is_there && session.prompts > 0
     });
     let sessions: Vec<Value> = sessions
@@ -139,11 +139,11 @@ pub(super) fn list(params: Value, client: &Client) -> Done {
     Ok((answer, None))
 }
 
-/// Stops what this editor began in a session, and tells no more of it.
+/// Stops what this editor started in a session, and sends no more updates about it.
 pub(super) fn close(site: &Arc<Site>, params: Value, client: &Client) -> Done {
     let request: OfSession = schema::read(params)?;
     let open = site.session(&request.session_id)?;
-    // What others began is theirs.
+    // Leave turns that others started alone.
     for turn in open.turns() {
         converse::cancel(site, &open, &turn, client);
     }
@@ -151,7 +151,7 @@ pub(super) fn close(site: &Arc<Site>, params: Value, client: &Client) -> Done {
     Ok((json!({}), None))
 }
 
-/// Puts a session away: it is in no list any more. `tidelock session archive --undo` takes it back.
+/// Archives a session: it no longer shows up in lists. `tidelock session archive --undo` reverts this.
 pub(super) fn delete(site: &Arc<Site>, params: Value, client: &Client) -> Done {
     let request: OfSession = schema::read(params)?;
     let wanted = ArchiveSession { archived: true };
@@ -183,7 +183,7 @@ pub(super) fn set_config_option(site: &Arc<Site>, params: Value, client: &Client
     Ok((json!({ "configOptions": options }), None))
 }
 
-/// What can be chosen in a session: who answers, of those that are ready.
+/// The options of a session: the agents that are ready.
 pub(super) fn config_options(session: &Session, client: &Client) -> Result<Value, Refused> {
     let agents: AgentList = client.fetch("/v1/agents")?;
     let current = &session.agent.name;
@@ -211,7 +211,7 @@ pub(super) fn config_options(session: &Session, client: &Client) -> Result<Value
     }]))
 }
 
-/// The directory that is meant, if it can be taken.
+/// The requested directory, if it is valid.
 fn directory(request: &SetUp) -> Result<String, Refused> {
     if !request.additional_directories.is_empty() {
         return Err(Refused::params(
@@ -273,7 +273,7 @@ fn begin(site: &Arc<Site>, open: &Arc<Open>, beginning: Beginning) -> Result<(),
     })
 }
 
-/// Closes a session here. In the daemon it is as it was.
+/// Closes a session here. The daemon's session is unchanged.
 pub(super) fn forget(site: &Site, open: &Arc<Open>) {
     open.close();
     let mut sessions = site.sessions.lock().unwrap_or_else(PoisonError::into_inner);

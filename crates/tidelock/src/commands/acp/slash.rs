@@ -1,4 +1,4 @@
-//! Commands that an editor offers, and that need no agent: they act on the session's plan.
+//! Commands that an editor offers and that need no agent: they act on the session's plan.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::output::Palette;
 use crate::start::Repeat;
 use crate::units::format_count;
 
-/// Among how many of the newest turns the plan is looked for that is to be taken back.
+/// How many of the newest turns are searched for the plan to undo.
 const TURNS_LOOKED_AT: usize = 100;
 const PATHS_SHOWN: usize = 30;
 
@@ -62,7 +62,7 @@ pub(super) fn available() -> Value {
     json!({ "sessionUpdate": "available_commands_update", "availableCommands": commands })
 }
 
-/// The command that a prompt is, if it is nothing else. With more words it is for the agent.
+/// The command, if the prompt consists of nothing else. With more words, the prompt is for the agent.
 pub(super) fn asked_for(blocks: &[ContentBlock]) -> Option<Command> {
     let [ContentBlock::Text { text }] = blocks else {
         return None;
@@ -74,7 +74,7 @@ pub(super) fn asked_for(blocks: &[ContentBlock]) -> Option<Command> {
         .map(|(command, ..)| *command)
 }
 
-/// Does it. What cannot be done is said in words: it is an answer, and the next prompt is another one.
+/// Runs it. A failure is reported as text: it is an answer, and the next prompt is independent of it.
 pub(super) fn run(command: Command, site: &Site, open: &Arc<Open>, client: &Client) -> Value {
     let work = Work { site, open, client };
     let done = match command {
@@ -103,7 +103,7 @@ impl Work<'_> {
         self.client.fetch(&plan_path(id, ""))
     }
 
-    /// The plan that the session works in, if there is something in it.
+    /// The plan that the session works in, if it has changes.
     fn unapplied(&self, session: &Session) -> Result<Option<Plan>, Failure> {
         let Some(id) = &session.plan else { return Ok(None) };
         let plan = self.plan(id)?;
@@ -138,7 +138,7 @@ impl Work<'_> {
             fingerprint: plan.fingerprint.clone(),
         };
         if self.open.shown().as_ref() != Some(&seen) {
-            // Only what was seen is applied.
+            // Apply only what the user has seen.
             let numbers = self.show(&plan)?;
             return Ok(format!(
                 "The changes are different from what you last saw, so nothing was applied. Now: {numbers}. Run `/apply` again to \
@@ -177,7 +177,7 @@ impl Work<'_> {
         Ok(told(&outcome, Attempt::Undo))
     }
 
-    /// The newest plan of this session whose changes are in the workspace.
+    /// The newest plan of this session that has been applied to the workspace.
     fn applied_last(&self) -> Result<Option<Plan>, Failure> {
         let turns = path(&self.open.id, &format!("/turns?limit={TURNS_LOOKED_AT}"));
         let turns: TurnList = self.client.fetch(&turns)?;

@@ -1,15 +1,15 @@
-//! How a call of a tool looks in an editor.
+//! How a tool call looks in an editor.
 
 use std::path::{Path, PathBuf};
 
 use protocol::ToolState;
 use serde_json::{Value, json};
 
-/// How much of what a tool says is shown: the end of it. An update has all that is shown, so more would be sent again and
-/// again. The page and `tidelock session attach` have the rest.
+/// How much of a tool's output is shown, counted from its end. Each update repeats all that is shown, so more would
+/// be sent again and again. The page and `tidelock session attach` have the rest.
 const OUTPUT_SHOWN_BYTES: usize = 16 << 10;
 
-/// A call of a tool, as far as it was told.
+/// A tool call, as far as it has been reported.
 #[derive(Debug)]
 pub(super) struct ToolCall {
     id: String,
@@ -30,7 +30,7 @@ enum CallState {
     Ended(ToolState),
 }
 
-/// What the editor does not know yet.
+/// What the editor doesn't know yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum News {
     Call,
@@ -73,7 +73,7 @@ impl ToolCall {
         self.changed();
     }
 
-    /// All of its output: what was not taken in yet is.
+    /// Takes the whole output so far, and adds the part that is new.
     pub(super) fn output_so_far(&mut self, whole: &str) {
         let rest: String = whole.chars().skip(self.heard).collect();
         if !rest.is_empty() {
@@ -87,7 +87,7 @@ impl ToolCall {
         }
         self.state = CallState::Ended(state);
         if self.output.is_empty() {
-            // What the agent was told, where the tool itself has said nothing.
+            // The agent's result, if the tool itself wrote nothing.
             self.output(answer);
         }
         self.changed();
@@ -99,7 +99,7 @@ impl ToolCall {
         }
     }
 
-    /// What the editor is to be told, if anything.
+    /// The next update for the editor, if any.
     pub(super) fn news(&mut self, root: &Path) -> Option<Value> {
         let name = match std::mem::replace(&mut self.news, News::Nothing) {
             News::Nothing => return None,
@@ -163,7 +163,7 @@ impl ToolCall {
         content
     }
 
-    /// The call, as a question about it names it. One that has not begun has no title yet.
+    /// The call, for a question about it. A call that has not begun has no title yet.
     pub(super) fn in_question(&self, subject: &str) -> Value {
         let title = if self.title.is_empty() {
             title_of(&self.tool, subject)
@@ -185,7 +185,7 @@ pub(super) fn text_content(text: &str) -> Value {
     json!({ "type": "content", "content": { "type": "text", "text": text } })
 }
 
-/// What kind of tool it is, in the words of the protocol.
+/// The kind of a tool, in terms of the protocol.
 pub(super) fn kind(tool: &str) -> &'static str {
     match tool {
         "read" | "list" | "diff" => "read",
@@ -210,7 +210,7 @@ fn edit(tool: &str, arguments: &Value, root: &Path) -> Option<Value> {
     Some(json!({ "type": "diff", "path": path.to_str()?, "oldText": find, "newText": replace }))
 }
 
-/// The files that a call is about, as its arguments name them.
+/// The files that a call is about, taken from its arguments.
 fn locations(arguments: &Value, root: &Path) -> Vec<Value> {
     let line = arguments.get("line").and_then(Value::as_u64);
     let line = line.and_then(|line| u32::try_from(line).ok());

@@ -1,7 +1,7 @@
-//! What an editor is told of a turn: the newest events, after what was told before. Pure.
+//! Computes an editor's updates about a turn from its events. Pure.
 //!
-//! It remembers how much of each item was told, and which event was the last. So events that come again change nothing, and
-//! a snapshot, which stands for events that were folded together, adds only what is missing.
+//! It remembers how much of each item was reported, and which event was the last. So repeated events change nothing,
+//! and a snapshot, which stands for compacted events, adds only what is missing.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -30,7 +30,7 @@ impl Voice {
     }
 }
 
-/// A piece of a message. Pieces of one message have the same id.
+/// A chunk of a message. Chunks of one message have the same id.
 pub(super) fn chunk(voice: Voice, message: &str, text: &str) -> Value {
     json!({
         "sessionUpdate": voice.update(),
@@ -39,7 +39,7 @@ pub(super) fn chunk(voice: Voice, message: &str, text: &str) -> Value {
     })
 }
 
-/// A question that nobody has answered yet.
+/// A question that has not been answered yet.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Question {
     pub(super) permission: PermissionId,
@@ -52,7 +52,7 @@ pub(super) struct Question {
 pub(super) struct Answered {
     pub(super) permission: PermissionId,
     pub(super) answer: PermissionAnswer,
-    /// Empty if nobody answered in time.
+    /// Empty if no one answered in time.
     pub(super) by: String,
 }
 
@@ -80,7 +80,7 @@ pub(super) struct TurnUpdates {
     items: BTreeMap<u64, SentItem>,
     pieces: Vec<Piece>,
     open: Vec<Question>,
-    /// All that were ever asked, so that a snapshot does not ask again.
+    /// All questions ever asked, so that a snapshot does not ask again.
     known: Vec<PermissionId>,
     answered: Vec<Answered>,
     troubles: usize,
@@ -111,13 +111,13 @@ impl TurnUpdates {
         self.has_changes
     }
 
-    /// The questions that nobody has answered yet, once everything up to a place was taken in. Before that nobody knows: a
-    /// question of long ago was answered long ago.
+    /// The unanswered questions, once everything up to an event was processed. Before that they are unknown: an old
+    /// question may have been answered long ago.
     pub(super) fn open_questions(&self, goal: u64) -> &[Question] {
         if self.heard < goal { &[] } else { &self.open }
     }
 
-    /// The answers that came since this was asked last.
+    /// The answers since the last call.
     pub(super) fn take_answered(&mut self) -> Vec<Answered> {
         std::mem::take(&mut self.answered)
     }
@@ -134,7 +134,7 @@ impl TurnUpdates {
         updates.collect()
     }
 
-    /// One more event. One that was taken in before changes nothing.
+    /// Processes an event. One that was already processed changes nothing.
     pub(super) fn event(&mut self, event: &TurnEvent) {
         if event.sequence <= self.heard {
             return;
@@ -172,7 +172,8 @@ impl TurnUpdates {
             } => self.answered(*permission, *answer, by),
             TurnEventBody::PlanChanged { .. } => self.has_changes = true,
             TurnEventBody::Trouble { text, .. } => self.trouble(text),
-            // The prompt is told before the turn is, and its end after it. The arguments of a tool come once more when they
+            // The prompt is reported before the turn, and its end after it. The arguments of a tool come
+            // again when they
             // are complete.
             TurnEventBody::Accepted { .. }
             | TurnEventBody::State { .. }
@@ -183,10 +184,10 @@ impl TurnUpdates {
         }
     }
 
-    /// Takes a snapshot in the place of events: only what was not told yet is told.
+    /// Processes a snapshot in place of events: reports only what was not reported yet.
     pub(super) fn catch_up(&mut self, resync: &TurnResync) {
         let mut troubles = 0;
-        // Items of snapshots from before they had numbers are as good as new ones.
+        // Items of old snapshots, which had no numbers, are treated as new.
         let unknown = u64::MAX / 2;
         for (place, item) in resync.snapshot.items.iter().enumerate() {
             let number = resync.snapshot.numbers.get(place).copied().flatten();
@@ -284,7 +285,7 @@ impl TurnUpdates {
             .entry(item)
             .or_insert_with(|| SentItem::Tool(ToolCall::new(id.clone(), name)));
         if !matches!(told, SentItem::Tool(_)) {
-            // An item does not change what it is; whoever says so is told as if it were another one.
+            // An item never changes its kind; if it does anyway, treat it as another one.
             *told = SentItem::Tool(ToolCall::new(id, name));
         }
         match told {
@@ -424,7 +425,7 @@ mod tests {
             ]
         );
         assert_eq!(telling.take(), Vec::<Value>::new());
-        // What comes again, as after a connection that broke, is not told again.
+        // Repeated events, as after a broken connection, are not reported again.
         hear(&mut telling, 5, [ended(1), text(2, "d"), text(2, "e")]);
         assert_eq!(lines(&telling.take()), ["agent_message_chunk turn_x-2 \"e\""]);
     }

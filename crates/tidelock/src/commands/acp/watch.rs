@@ -1,7 +1,7 @@
-//! Tells an editor what happens in a session, from one thread and in the order of the streams.
+//! Reports to an editor what happens in a session, from one thread and in stream order.
 //!
-//! The state decides: whoever wakes looks at the session, and tells the turns that have begun since. A watcher with nothing
-//! to tell starts no daemon: somebody may have stopped it on purpose.
+//! The state decides: on every wake-up, the watcher reads the session and reports the turns that have begun since. A
+//! watcher with nothing to report starts no daemon: it may have been stopped on purpose.
 
 use std::io;
 use std::sync::Arc;
@@ -28,12 +28,12 @@ use crate::commands::session::printer;
 use crate::commands::session::{path, turn_path};
 use crate::error::{Exit, Failure};
 
-/// How long to wait before looking for a daemon again. Nobody tells when somebody else starts one.
+/// How long to wait before looking for a daemon again. There is no notification when another process starts one.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(2);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Beginning {
-    /// Nothing was said yet.
+    /// No history yet.
     Nothing,
     All,
     Now,
@@ -47,7 +47,7 @@ enum Over {
 
 impl From<io::Error> for Over {
     fn from(_: io::Error) -> Over {
-        // Nobody reads any more.
+        // The editor no longer reads.
         Over::Closed
     }
 }
@@ -103,7 +103,7 @@ struct Watcher {
     title: Option<String>,
     agent: Option<String>,
     place: String,
-    /// Since when no daemon was there for prompts that wait.
+    /// Since when prompts have been waiting without a daemon.
     silent_since: Option<Instant>,
 }
 
@@ -132,7 +132,7 @@ impl Watcher {
         Ok(())
     }
 
-    /// Tells what comes, until the session is closed.
+    /// Reports what happens, until the session is closed.
     fn go_on(&mut self) -> Over {
         loop {
             if self.open.is_closed() {
@@ -140,7 +140,7 @@ impl Watcher {
             }
             match self.look() {
                 Ok(()) => {}
-                // It may come back. Whoever waits is told, and whatever comes then is told too.
+                // It may come back. Waiting prompts get the error, and later events are still reported.
                 Err(Over::Failed(failure)) if failure.exit == Exit::Unreachable => {
                     self.open.lost(&failure.into());
                     self.open.wait_for_nudge(LOOK_AGAIN_AFTER);
@@ -150,7 +150,7 @@ impl Watcher {
         }
     }
 
-    /// One look at the session, and a wait if there was nothing to tell.
+    /// Checks the session once, and waits if there was nothing to report.
     fn look(&mut self) -> Result<(), Over> {
         let session: Session = match self.client.get::<Session>(&path(&self.open.id, "")) {
             Ok(session) => session,
@@ -175,7 +175,7 @@ impl Watcher {
         Ok(())
     }
 
-    /// Nobody answers. One that crashed is started again if a prompt waits for it; one that was stopped is not.
+    /// No daemon answers. One that crashed is restarted if a prompt waits for it; one that was stopped is not.
     fn without_a_daemon(&mut self, error: ClientError) -> Result<(), Over> {
         if !self.open.turns().is_empty() {
             if has_crashed(&self.site.context) {
@@ -193,7 +193,7 @@ impl Watcher {
         Ok(())
     }
 
-    /// Returns when something has happened to the session, or when nobody can tell.
+    /// Returns when something has happened to the session, or when that can't be determined.
     fn wait_for_a_moment(&mut self) {
         let open = &self.open;
         let events = path(&open.id, "/events");
@@ -203,7 +203,7 @@ impl Watcher {
             .client
             .next_event(&events, &mut self.place, interrupts, is_closed);
         if !matches!(ended, Ok(StreamEnd::Enough)) {
-            // Whatever it is, the next look tells. It must not come at once again and again.
+            // The next check handles it, whatever it is. Don't let that become a busy loop.
             self.open.wait_for_nudge(LOOK_AGAIN_AFTER);
         }
     }
@@ -216,7 +216,7 @@ impl Watcher {
         self.client.fetch(&turn_path(&self.open.id, turn, ""))
     }
 
-    /// The turns that have begun after another one, in their order.
+    /// The turns that began after another one, in order.
     fn turns_after(&self, newest: Option<&str>) -> Result<Vec<String>, Failure> {
         turns_after(newest, |before| {
             let path = turns_path(&self.open.id, before);
@@ -228,7 +228,7 @@ impl Watcher {
         self.site.outbox.update(&self.open.id, update)
     }
 
-    /// What the session is called, and who answers, if that is new.
+    /// Reports the session's title and agent, if they changed.
     fn tell_news(&mut self, session: &Session) -> Result<(), Over> {
         if !session.title.is_empty() && self.title.as_ref() != Some(&session.title) {
             self.title = Some(session.title.clone());
@@ -240,7 +240,7 @@ impl Watcher {
         }
         let before = self.agent.replace(session.agent.name.clone());
         if before.is_some_and(|before| before != session.agent.name) {
-            // Who cannot be told who else could answer is told nothing.
+            // If the agents can't be listed, skip the update.
             if let Ok(options) = config_options(session, &self.client) {
                 let update = json!({ "sessionUpdate": "config_option_update", "configOptions": options });
                 self.update(&update)?;
@@ -278,11 +278,12 @@ impl Watcher {
             match follow(&self.client, &self.open.id, id, beginning, interrupts, &mut ear) {
                 Ok(Ended::Over { .. }) => break,
                 Ok(Ended::NobodyReads | Ended::LeftAlone) => return Err(Over::Closed),
-                // Others have taken all the room that there is for readers.
+                // Other readers have used up the stream limit.
                 Err(failure) if failure.code == "stream_limit_reached" => {
                     self.open.wait_for_nudge(LOOK_AGAIN_AFTER);
                 }
-                // Nobody was there for long. Whoever waits is told so, and when there is a daemon again it goes on.
+                // There was no daemon for long. Waiting prompts get the error; once there is a daemon again,
+                // watching resumes.
                 Err(failure) if failure.exit == Exit::Unreachable => {
                     self.open.lost(&failure.into());
                     self.until_there_is_a_daemon()?;
@@ -301,13 +302,13 @@ impl Watcher {
             error: turn.error.clone(),
         };
         if earlier == Earlier::Told || !was_over {
-            // A prompt that is answered with an error says the same.
+            // The error response to the prompt says the same.
             let is_said = is_ours && stop_reason(&ended).is_none();
             if let Some(text) = how_it_ended(&ended).filter(|_| !is_said) {
                 self.update(&chunk(Voice::Agent, &format!("{id}-end"), &text))?;
             }
             if is_last && was_over {
-                // Whoever comes back is shown what waits, whichever turn it is from.
+                // Someone who comes back sees what is pending, whichever turn it is from.
                 let plan = self.session()?.plan;
                 self.tell_changes(&turn.id, plan.as_deref())?;
             } else if is_last && updates.has_changes() {
@@ -334,12 +335,12 @@ impl Watcher {
         Ok(())
     }
 
-    /// Shows what is in the plan, if it waits to be applied.
+    /// Shows the plan's changes, if they have yet to be applied.
     fn tell_changes(&self, turn: &str, plan: Option<&str>) -> Result<(), Over> {
         let Some(id) = plan else { return Ok(()) };
         let plan: Plan = match self.client.fetch(&plan_path(id, "")) {
             Ok(plan) => plan,
-            // A plan that is gone is nothing to review any more.
+            // A plan that no longer exists needs no review.
             Err(failure) if failure.code == ErrorCode::PlanNotFound.as_str() => return Ok(()),
             Err(failure) => {
                 let text = format!("The changes cannot be shown: {}\n", failure.message);
@@ -364,7 +365,7 @@ impl Watcher {
     }
 }
 
-/// The prompt of a turn that somebody else sent, or that was sent before.
+/// The prompt of a turn that someone else sent, or that was sent earlier.
 fn prompt_of(turn: &Turn) -> String {
     let mut text = turn.prompt.clone();
     for attachment in &turn.attachments {
@@ -373,7 +374,7 @@ fn prompt_of(turn: &Turn) -> String {
     text
 }
 
-/// How a turn ended, if not well.
+/// How a turn ended, if it did not succeed.
 fn how_it_ended(ended: &open::Ended) -> Option<String> {
     let because = ended.error.as_ref();
     let because = because.map_or_else(String::new, |error| format!(": {} ({})", error.text, error.code));

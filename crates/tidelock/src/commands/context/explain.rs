@@ -1,4 +1,4 @@
-//! How an answer came about: what each strategy did, why each piece is there, and what is not.
+//! Explains an answer: what each strategy did, why each piece is included, and what was left out.
 
 use protocol::{
     ContextAnswer, ContextFragment, ContextIndex, ContextIndexState, ContextLeftOut, ContextStrategy,
@@ -62,7 +62,7 @@ fn strategies(palette: Palette, answer: &ContextAnswer) -> String {
     list(palette, &["STRATEGY", "STATE", "TIME", "HITS", "WHY"], rows, "")
 }
 
-/// Each piece, with a line for everybody who has found it.
+/// Each piece, with a line for every strategy that found it.
 fn pieces(palette: Palette, answer: &ContextAnswer) -> String {
     let heading = ["PIECE", "WHAT", "DEPTH", "TOKENS", "SCORE", "FOUND BY"];
     let mut rows = Vec::new();

@@ -95,7 +95,7 @@ fn named(arguments: &IndexArguments) -> &Path {
     arguments.directory.as_deref().unwrap_or(Path::new("."))
 }
 
-/// A directory, or the path of one that was there once: its index may still be.
+/// A directory, or the path of a deleted one: its index may still exist.
 fn even_if_gone(directory: &Path) -> Result<String, Failure> {
     if directory.exists() {
         return paths::directory(directory);

@@ -1,4 +1,4 @@
-//! Arguments become a question.
+//! Turns arguments into a question.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::commands::session::prompt::{FROM_STDIN, text_of};
 use crate::error::{Exit, Failure};
 use crate::paths;
 
-/// Looks at all that can be wrong before a daemon is asked.
+/// Validates the arguments before asking a daemon.
 pub(super) fn new(arguments: &ContextArguments, client: &Client) -> Result<ContextQuestion, Failure> {
     let query = match arguments.query.as_deref() {
         Some(FROM_STDIN) => text_of(Path::new(FROM_STDIN))?,
@@ -51,8 +51,8 @@ pub(super) fn new(arguments: &ContextArguments, client: &Client) -> Result<Conte
     })
 }
 
-/// A file in the sandbox of a plan. If it is in the workspace as well, it is named from here, like all files; otherwise only
-/// the daemon can tell whether it is there, and takes it from the root of the workspace.
+/// A file in the sandbox of a plan. If it also exists in the workspace, it is resolved from the current directory,
+/// like all files; otherwise only the daemon knows whether it exists, and resolves it from the root of the workspace.
 fn in_sandbox(path: &Path) -> Result<String, Failure> {
     paths::file(path).or_else(|failure| path.to_str().map(str::to_owned).ok_or(failure))
 }

@@ -5,7 +5,7 @@ use protocol::{
     ContextOutcome, ContextScorePart, ContextStrategy, ContextStrategyState,
 };
 
-/// A strategy in a state, with everything that may be told of it.
+/// A strategy in a state, with every field set.
 pub(super) fn strategy(id: &str, state: ContextStrategyState) -> ContextStrategy {
     let ran = state == ContextStrategyState::Ran;
     ContextStrategy {

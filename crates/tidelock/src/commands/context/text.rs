@@ -1,4 +1,4 @@
-//! The words for an answer.
+//! Formats an answer as text.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::units::{format_count, format_duration};
 const ABOVE: &str = "## ";
 const REASON_CHARACTERS: usize = 200;
 
-/// The text for a terminal: the line above each piece is seen at a glance.
+/// The text for a terminal, with the line above each piece highlighted.
 pub(super) fn painted(palette: Palette, answer: &ContextAnswer) -> String {
     let mut fragments = answer.fragments.iter().peekable();
     let mut text = String::with_capacity(answer.text.len());
@@ -21,7 +21,7 @@ pub(super) fn painted(palette: Palette, answer: &ContextAnswer) -> String {
             Some(words) => (words, "\n"),
             None => (line, ""),
         };
-        // Only the next piece's own line counts: files have lines that look like it.
+        // Only the next piece's own line counts: files contain lines that look like it.
         let place = words.strip_prefix(ABOVE);
         let is_above = |path: &str| place.is_some_and(|place| place.starts_with(path));
         if fragments.next_if(|fragment| is_above(&fragment.path)).is_some() {
@@ -34,7 +34,7 @@ pub(super) fn painted(palette: Palette, answer: &ContextAnswer) -> String {
     text
 }
 
-/// What is said beside the text: how much it is, and who could not help.
+/// The remarks next to the text: its size, and the strategies that failed.
 pub(super) fn aside(palette: Palette, answer: &ContextAnswer) -> String {
     let mut text = format!("{}\n", palette.paint(&summary(answer), Tone::Quiet));
     for strategy in &answer.strategies {
@@ -73,7 +73,7 @@ pub(super) fn summary(answer: &ContextAnswer) -> String {
     format!("{found}, {tokens}, {}", took(answer.took_ms))
 }
 
-/// Why a strategy did not help that should have; nothing if it did, or was not asked to.
+/// Why a strategy did not help although it should have; `None` if it did, or was not asked to.
 fn trouble(strategy: &ContextStrategy) -> Option<String> {
     let id = one_line(&strategy.id);
     let after = took(strategy.took_ms);

@@ -1,4 +1,4 @@
-//! Who can be asked, as the daemon knows it. Without one there is nothing to tell.
+//! The available agents, as the daemon knows them. Without a daemon there is nothing to report.
 
 use protocol::{Agent, AgentList};
 use serde_json::Value;
@@ -16,14 +16,14 @@ pub(super) fn check(client: &Client) -> Vec<Check> {
         .and_then(|answer| printable::<AgentList>(&answer));
     match list {
         Ok(list) => vec![judge(&list.agents)],
-        // That nobody answers is said elsewhere, and so is that a daemon is of another version.
+        // Other checks report an unreachable daemon, and one of another version.
         Err(ClientError::Unreachable { .. }) => Vec::new(),
         Err(ClientError::Refused(refusal)) if refusal.status == 404 => Vec::new(),
         Err(error) => vec![Check::warning(ID, chain(&error), "see the daemon's log")],
     }
 }
 
-/// That something is missing for an agent is a fact, as long as it is not the one that is asked.
+/// An agent that lacks something is only worth a warning if it is the default one.
 fn judge(agents: &[Agent]) -> Check {
     let is_ready = |agent: &&Agent| agent.state == "ready";
     let names = |agents: Vec<&Agent>| -> String {

@@ -1,5 +1,5 @@
-//! The agents and editors that were told of Tidelock: whether what they were told is still true. None of them is started, and
-//! of what stands in their configurations only this program is run.
+//! The agents and editors that Tidelock was joined to: whether their entries are still right. None of them is
+//! started; of the programs in their configurations, only this one is run.
 
 use std::path::Path;
 
@@ -34,14 +34,14 @@ pub(super) fn check(client: &Client) -> Vec<Check> {
         .iter()
         .flat_map(|joining| of_client(joining, &surroundings, address))
         .collect();
-    // To ask it would start a daemon, and a doctor changes nothing.
+    // Asking would start a daemon, and a doctor changes nothing.
     if status.is_some() {
         checks.push(answer());
     }
     checks
 }
 
-/// What there is to say about one client: nothing if it is neither here nor joined.
+/// The check for one client: `None` if it is neither installed nor joined.
 fn of_client(joining: &Joining, surroundings: &Surroundings<'_>, address: Option<&str>) -> Vec<Check> {
     let mut checks = Vec::new();
     for scope in [JoinScope::Project, JoinScope::User] {
@@ -97,7 +97,7 @@ fn judge(
     }
 }
 
-/// How a client was told to reach us.
+/// How a client is configured to reach us.
 #[derive(Debug, PartialEq, Eq)]
 enum EntryTarget<'a> {
     Command(&'a str),
@@ -106,7 +106,7 @@ enum EntryTarget<'a> {
 }
 
 impl EntryTarget<'_> {
-    /// Every client has a word of its own for it.
+    /// Every client has its own key for it.
     fn of(entry: &Value) -> EntryTarget<'_> {
         let command = ["command", "cmd"].iter().find_map(|name| entry.get(name));
         let word = command.and_then(|command| command.as_str().or_else(|| command.get(0)?.as_str()));

@@ -1,4 +1,4 @@
-//! What the user has written down and set: whether a daemon could start with it.
+//! The user's configuration and environment: whether a daemon could start with them.
 
 use super::Check;
 use crate::commands::config;
@@ -24,7 +24,7 @@ pub(super) fn check(context: &Context) -> Vec<Check> {
     checks
 }
 
-/// A variable that nobody reads is most often a misspelt one.
+/// A variable that no one reads is most often misspelled.
 fn judge(unknown: &[(String, Option<&str>)]) -> Option<Check> {
     if unknown.is_empty() {
         return None;

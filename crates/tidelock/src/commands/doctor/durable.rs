@@ -1,4 +1,4 @@
-//! What outlives a daemon: its log, and how the lives before this one ended.
+//! What outlives a daemon: its log, and how earlier daemons ended.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -24,7 +24,7 @@ pub(super) fn check(depth: Depth, client: &Client) -> Vec<Check> {
             .chain(status.server.as_ref().map(database))
             .chain(lost_writes(&status))
             .collect(),
-        // Why the daemon does not answer is told by another check.
+        // Another check reports why the daemon does not answer.
         Err(ClientError::Unreachable { .. }) => vec![file(&client.context)],
         Err(error) => vec![Check::failed(
             "log",
@@ -39,12 +39,12 @@ pub(super) fn check(depth: Depth, client: &Client) -> Vec<Check> {
     if depth == Depth::Deep {
         checks.push(integrity(client));
     }
-    // After the deep look, which finds what nobody has run into yet.
+    // After the deep check, which finds damage that no one has run into yet.
     checks.extend(quarantine(client));
     checks
 }
 
-/// Reads the log itself while no daemon has it. A doctor starts none.
+/// Reads the log directly while no daemon has it open. A doctor starts none.
 fn offline(context: &Context) -> Check {
     let id = "log_integrity";
     if let Database::Postgres(_) = context.database {
@@ -69,7 +69,7 @@ fn damaged(problems: &[String]) -> Check {
     )
 }
 
-/// Writes that are gone because somebody removed the write-ahead log.
+/// Writes that are lost because the write-ahead log was removed.
 fn lost_writes(status: &LogStatus) -> Option<Check> {
     let file = status.lost_writes.as_ref()?;
     Some(Check::warning(
@@ -100,7 +100,7 @@ fn log(status: &LogStatus) -> Check {
     }
 }
 
-/// The server that keeps the log, and whether others can read what is sent to it.
+/// The server that keeps the log, and whether the connection to it is encrypted.
 fn database(server: &LogServer) -> Check {
     let protection = server
         .encryption
@@ -110,7 +110,7 @@ fn database(server: &LogServer) -> Check {
     Check::ok("database", one_line(&detail))
 }
 
-/// The log while no daemon has it.
+/// The log while no daemon has it open.
 fn file(context: &Context) -> Check {
     let id = "log";
     if let Database::Postgres(_) = context.database {
@@ -149,7 +149,7 @@ fn boots(list: &BootList) -> Check {
     }
 }
 
-/// What cannot be read. That there is a daemon is told by another check.
+/// Unreadable records. Another check reports whether there is a daemon.
 fn quarantine(client: &Client) -> Option<Check> {
     let id = "quarantine";
     let list = client

@@ -1,4 +1,4 @@
-//! Language servers: which are found, which are missing, for the languages of the current directory first.
+//! Language servers: which are installed and which are missing, starting with the languages of the current directory.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,15 +14,14 @@ use crate::error::chain;
 use crate::output::{Palette, table};
 use crate::units::format_count;
 
-/// How many files and directories are looked at for their languages. A glance is enough: what a directory is written
-/// in shows in its first files.
+/// How many files and directories are scanned for their languages. A quick scan is enough: the first files show what
+/// a directory is written in.
 const GLANCE: usize = 2000;
 const DEPTH: usize = 4;
-/// Directories that others have written.
+/// Directories with third-party or generated files.
 const FOREIGN: [&str; 6] = ["target", "node_modules", "vendor", "dist", "build", "__pycache__"];
 
-/// The languages that people ask about most, by the ends of their files. The daemon knows many more; this only
-/// decides what is shown first.
+/// The most common languages, by file extension. The daemon knows many more; this only decides what is shown first.
 const LANGUAGES: [(&str, &[&str]); 22] = [
     ("c", &["c"]),
     ("cpp", &["cc", "cpp", "cxx", "h", "hh", "hpp"]),
@@ -102,7 +101,7 @@ fn describe(palette: Palette, config: &LspConfig, here: &BTreeSet<&str>) -> Sect
     }
 }
 
-/// A language without any server is worth a word. That a second one is missing is not.
+/// A language without any server is worth a warning. A missing second server is not.
 fn judge(config: &LspConfig, here: &BTreeSet<&str>) -> Check {
     let id = "language_servers";
     let found = config.servers.iter().filter(|server| is_usable(server)).count();
@@ -165,13 +164,13 @@ fn elsewhere(others: &[&ConfiguredServer]) -> String {
     format!("For other languages: {known} known, {there}. `tidelock lsp config` lists them all.\n")
 }
 
-/// The languages of the files in a directory, at a glance.
+/// The languages of the files in a directory, from a quick scan.
 fn languages_below(directory: &Path) -> BTreeSet<&'static str> {
     let mut found = BTreeSet::new();
     let mut waiting = vec![(directory.to_owned(), 0)];
     let mut looked_at = 0;
     while let Some((directory, depth)) = waiting.pop() {
-        // A directory that cannot be read has nothing to tell.
+        // Skip directories that cannot be read.
         for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
             looked_at += 1;
             if looked_at > GLANCE {

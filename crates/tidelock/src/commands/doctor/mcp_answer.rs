@@ -1,4 +1,4 @@
-//! Whether `tidelock mcp` answers as a client would want it: it is started, greeted, asked for its tools, and left.
+//! Checks that `tidelock mcp` answers as a client expects: starts it, initializes it, lists its tools, and ends it.
 
 use std::io::{self, BufRead, BufReader, Read as _, Write as _};
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -11,11 +11,11 @@ use thiserror::Error;
 
 use crate::context::VERSION;
 
-/// How long all of it may take. It takes milliseconds where a daemon runs.
+/// How long the whole check may take. It takes milliseconds if a daemon is running.
 const WITHIN: Duration = Duration::from_secs(15);
-/// The longest line that is read. A list of tools has some tens of kilobytes.
+/// The longest line we read. A list of tools has tens of kilobytes.
 const LINE_LIMIT_BYTES: u64 = 4 << 20;
-/// What the two answers may be mixed with: progress and log messages. The reader waits when it is full.
+/// Room for progress and log messages between the two answers. The reader blocks when it is full.
 const LINES_AHEAD: usize = 16;
 const PROTOCOL: &str = "2025-11-25";
 
@@ -45,7 +45,7 @@ struct Asked(Child);
 
 impl Drop for Asked {
     fn drop(&mut self) {
-        // It has nothing that could be lost, and may have ended already.
+        // It has nothing to lose, and may have ended already.
         drop(self.0.kill());
         drop(self.0.wait());
     }
@@ -87,7 +87,7 @@ pub(super) fn ask() -> Result<Answer, AskError> {
     Ok(Answer { protocol, tools })
 }
 
-/// Reads on a thread of its own, because a pipe cannot be read with a deadline. It ends with the process.
+/// Reads on its own thread, because a pipe cannot be read with a deadline. The thread ends with the process.
 fn listen(stdout: ChildStdout) -> io::Result<Receiver<String>> {
     let (sender, receiver) = mpsc::sync_channel(LINES_AHEAD);
     thread::Builder::new()

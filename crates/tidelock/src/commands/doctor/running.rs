@@ -1,4 +1,4 @@
-//! The daemon that runs, if any: its lock, its socket, and its answer.
+//! The running daemon, if any: its lock, its socket, and its answer.
 
 use daemon::{Liveness, Owner, read_owner};
 

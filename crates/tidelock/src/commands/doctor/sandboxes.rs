@@ -1,4 +1,4 @@
-//! How sandboxes can be made, as the daemon has tried it. Without one, what the kernel offers is told elsewhere.
+//! The sandbox strategies, as tested by the daemon. Without a daemon, another check reports what the kernel offers.
 
 use protocol::{SandboxStrategy, StrategyList, StrategyState};
 
@@ -9,7 +9,7 @@ use crate::error::chain;
 pub(super) fn check(client: &Client) -> Vec<Check> {
     match client.get::<StrategyList>("/v1/plans/strategies") {
         Ok(list) => judge(&list.strategies),
-        // That nobody answers is said elsewhere, and so is that a daemon is of another version.
+        // Other checks report an unreachable daemon, and one of another version.
         Err(ClientError::Unreachable { .. }) => Vec::new(),
         Err(ClientError::Refused(refusal)) if refusal.status == 404 => Vec::new(),
         Err(error) => vec![Check::warning(
@@ -20,7 +20,7 @@ pub(super) fn check(client: &Client) -> Vec<Check> {
     }
 }
 
-/// That one way does not work is a fact, as another one is taken. That none does is worth a word.
+/// A strategy that does not work is only a fact, since another one is used. It's a warning if none works.
 fn judge(strategies: &[StrategyState]) -> Vec<Check> {
     let nothing_works = strategies.iter().all(|strategy| !strategy.works);
     let mut chosen = strategies.iter().find(|strategy| strategy.works);

@@ -1,4 +1,4 @@
-//! What the machine offers: room to work in, and the means of isolation that later work can build on.
+//! What the machine offers: resources, and the means of isolation that later work can build on.
 //!
 //! The means of isolation are reported as facts. None of them is needed to run a daemon, so their absence is
 //! never a warning.
@@ -13,7 +13,7 @@ use super::Check;
 use crate::context::Context;
 use crate::units::format_bytes;
 
-/// A daemon with its clients and children needs some hundred open files.
+/// A daemon with its clients and children needs a few hundred open files.
 const OPEN_FILES_WANTED: u64 = 1024;
 /// Below this, work is likely to fail half-way.
 const DISK_WANTED_BYTES: u64 = 1 << 30;
@@ -50,7 +50,8 @@ fn open_files(limit: Option<u64>) -> Check {
 
 fn disk_space(state: &Path) -> Check {
     let id = "disk_space";
-    // Before the first start the directory is missing; it will be made on the file system of the nearest one above.
+    // Before the first start the directory is missing; it will be created on the file system of its nearest
+    // existing parent.
     let existing = state
         .ancestors()
         .find(|path| path.exists())
@@ -76,7 +77,7 @@ fn judge_disk_space(free_bytes: u64) -> Check {
     }
 }
 
-/// Reads a file of the kernel; `None` when it is not there or not for us.
+/// Reads a kernel file; `None` if it is missing or not readable.
 type ReadFile<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 fn user_namespaces(read: ReadFile<'_>) -> Check {
@@ -110,7 +111,7 @@ fn overlayfs(read: ReadFile<'_>) -> Check {
     )
 }
 
-/// What the kernel says when it is asked, which is more than its list of modules tells.
+/// The kernel's own answer, which says more than its list of modules.
 fn landlock(support: Enforcement) -> Check {
     let detail = match support {
         Enforcement::Full => "full: commands can be confined to the directories that they may write",

@@ -1,5 +1,5 @@
-//! Workspaces that need somebody: an apply that is stuck, and content that was kept beside them. Without a daemon there is
-//! nothing to tell.
+//! Workspaces that need attention: a stuck apply, and rescued content beside them. Without a daemon there is nothing
+//! to report.
 
 use protocol::{RescuedList, WorkspaceList};
 use serde_json::Value;
@@ -32,7 +32,7 @@ fn ask<A: serde::de::DeserializeOwned>(client: &Client, path: &str) -> Result<A,
 
 fn failed(id: &'static str, error: &ClientError) -> Vec<Check> {
     match error {
-        // That nobody answers is said elsewhere, and so is that a daemon is of another version.
+        // Other checks report an unreachable daemon, and one of another version.
         ClientError::Unreachable { .. } => Vec::new(),
         ClientError::Refused(refusal) if refusal.status == 404 => Vec::new(),
         error => vec![Check::warning(id, chain(error), "see the daemon's log")],

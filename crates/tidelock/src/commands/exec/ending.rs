@@ -1,4 +1,4 @@
-//! The command has ended: what the daemon did about it is shown.
+//! Shows what the daemon did after the command ended.
 
 use protocol::{FinishOutcome, Job, JobState, Plan, PlanFinish};
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ const SUMMARY_FILES: usize = 30;
 #[derive(Debug)]
 pub(in crate::commands) struct End {
     pub(in crate::commands) plan: Value,
-    /// The job that the command was, if it was one.
+    /// The job that ran the command, if there was one.
     pub(in crate::commands) job: Value,
     pub(in crate::commands) outcome: Value,
     pub(in crate::commands) text: String,
@@ -26,7 +26,7 @@ pub(in crate::commands) struct End {
 }
 
 impl End {
-    /// Nobody stays.
+    /// The user detached.
     pub(super) fn detached(answer: Value, plan: &Plan, afterwards: Afterwards, submitted: &Submitted) -> End {
         End {
             text: messages::detached(plan, afterwards, &submitted.id),
@@ -45,7 +45,7 @@ impl End {
     }
 }
 
-/// What follows when the job is over: the daemon deals with it, and what became of it is told.
+/// Waits for the daemon to finish the plan once the job is over, and reports the result.
 pub(super) fn ended(
     before: &Plan,
     submitted: &Submitted,
@@ -63,7 +63,7 @@ pub(super) fn ended(
         exit,
     };
     if exit == Exit::Failed || job.output_lost.is_some() {
-        // It was not the command that decided, so it has not said why.
+        // The job did not end because of its command, so the command has not said why.
         let shown: Job = printable(&json!(job))?;
         end.text
             .push_str(&format!("{} {}\n", shown.id, ended_text(&shown)));
@@ -121,7 +121,7 @@ pub(in crate::commands) fn show_finish(end: &mut End, plan: &Plan, finish: &Plan
     }
 }
 
-/// The files that a plan changes. If the diff cannot be shown, the numbers of the plan are enough to go on.
+/// The files that a plan changes. If the diff cannot be shown, the plan's totals will do.
 pub(in crate::commands) fn diff_summary(plan: &Plan, client: &Client) -> String {
     match read_diff(&plan.id, "", client) {
         Ok((_, diff)) => stat(Palette::for_stderr(), &diff, SUMMARY_FILES, columns()),
@@ -133,7 +133,7 @@ pub(in crate::commands) fn diff_summary(plan: &Plan, client: &Client) -> String 
     }
 }
 
-/// Follows the job that finishes a plan, and shows what the checks say meanwhile. Nothing if the user detached.
+/// Follows the job that finishes a plan, and shows the output of its checks. `None` if the user detached.
 pub(in crate::commands) fn finished(
     job: &str,
     interrupts: &mut Interrupts,
@@ -145,7 +145,7 @@ pub(in crate::commands) fn finished(
         Ended::LeftAlone | Ended::NobodyReads => return Ok(None),
     };
     let finish = printable::<Job>(&json!(job))?.finished;
-    // Without one it failed, or was cancelled before it began.
+    // Without one, it failed or was cancelled before it began.
     let finish = finish.unwrap_or_else(|| PlanFinish {
         outcome: FinishOutcome::NotApplied,
         why: Some("interrupted".to_owned()),

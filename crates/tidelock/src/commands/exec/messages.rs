@@ -1,4 +1,4 @@
-//! What `tidelock exec` says to people.
+//! The messages of `tidelock exec`.
 
 use protocol::{FinishOutcome, OutcomeKind, Plan, PlanFinish, PlanOutcome, PlanState, PlanUnrecorded};
 
@@ -15,12 +15,12 @@ pub(super) fn begun(plan: &Plan) -> String {
     )
 }
 
-/// How much changed, when nothing more is known.
+/// The totals, when nothing more is known.
 pub(in crate::commands) fn numbers(plan: &Plan) -> String {
     format!("changed: {}", summary(&plan.summary))
 }
 
-/// That what a cancelled command had done is not lost.
+/// Says that the changes of a cancelled command are not lost.
 pub(super) fn kept(plan: &Plan) -> String {
     format!(
         "The command was cancelled. Its changes are kept in {}.\n",
@@ -28,11 +28,11 @@ pub(super) fn kept(plan: &Plan) -> String {
     )
 }
 
-/// There is nothing in the plan, and it is kept for what it does not carry.
+/// The plan is empty, and kept because of what it does not carry.
 pub(super) const NOTHING_ELSE: &str =
     "It changed nothing else, so there is nothing to apply. The plan stays open.\n";
 
-/// What the command did and the plan does not carry.
+/// What the command did that the plan does not carry.
 pub(in crate::commands) fn not_carried(plan: &Plan) -> String {
     plan.not_carried
         .iter()
@@ -40,7 +40,7 @@ pub(in crate::commands) fn not_carried(plan: &Plan) -> String {
         .collect()
 }
 
-/// What the command changed could not be recorded, and what can be done.
+/// The command's changes could not be recorded, and what to do about it.
 pub(super) fn not_recorded(plan: &Plan, failed: &PlanUnrecorded) -> String {
     let end = short(&plan.id);
     format!(
@@ -58,7 +58,7 @@ pub(in crate::commands) fn next(plan: &Plan) -> String {
     format!("\n{} is {}. Next:\n{lines}", plan.id, plan.state.as_str())
 }
 
-/// Nobody stays with the command.
+/// The user detached from the command.
 pub(super) fn detached(plan: &Plan, afterwards: Afterwards, job: &str) -> String {
     let (plan_end, job_end) = (short(&plan.id), short(job));
     let then = match afterwards {
@@ -79,7 +79,7 @@ pub(super) fn left(plan: &Plan, job: &str) -> String {
     )
 }
 
-/// A plan in which nothing was changed.
+/// A plan without changes.
 pub(super) fn unchanged(plan: &Plan, finish: &PlanFinish) -> String {
     match (&finish.text, plan.state) {
         (Some(why), _) => format!("It changed nothing. The plan was not discarded: {why}\n"),

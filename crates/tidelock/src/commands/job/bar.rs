@@ -1,4 +1,4 @@
-//! How far a job is, in the last line of a terminal. Nobody else is told.
+//! A job's progress, in the last line of a terminal. It is shown nowhere else.
 
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
@@ -10,10 +10,10 @@ use crate::printable::cut;
 
 const REFRESH: Duration = Duration::from_millis(100);
 const WIDTH: u64 = 24;
-/// How wide a terminal is that does not say so.
+/// The assumed width of a terminal that does not report one.
 const USUAL_COLUMNS: usize = 80;
 
-/// A line that is taken away before anything else is written. Dropping it takes it away too.
+/// A line that is erased before anything else is written, and on drop.
 #[derive(Debug)]
 pub(super) struct Bar {
     audience: Audience,
@@ -57,7 +57,7 @@ impl Bar {
         }
     }
 
-    /// Shows it again below what was written since.
+    /// Shows it again below the new output.
     pub(super) fn show_again(&mut self) {
         if let Some(progress) = self.last.take() {
             self.show(&progress);
@@ -77,7 +77,7 @@ impl Drop for Bar {
     }
 }
 
-/// One line, not wider than so many characters.
+/// Draws one line of at most `columns` characters.
 fn draw(progress: &JobProgress, columns: usize) -> String {
     let text: String = progress
         .text

@@ -1,4 +1,4 @@
-//! Jobs are cancelled and forgotten, and the daemon is told how many to run.
+//! Cancels and forgets jobs, and sets how many the daemon runs at once.
 
 use protocol::{CancelJob, CollectJobs, Job, JobCounts, JobState, JobsCollected, SetJobWorkers};
 use serde_json::Value;

@@ -1,42 +1,42 @@
-//! Takes the escape sequences of terminals out of a text that comes in pieces.
+//! Strips terminal escape sequences from a text that arrives in chunks.
 //!
-//! Our own parser, because the bytes that stay are exactly those that came. `anstyle-parse` and `vte` decode text as UTF-8, drop
-//! control characters beyond ASCII, and hand out the parameters of a color as numbers, which can't be written back as they were.
-//! They also let a sequence without an end swallow the lines after it.
+//! This is our own parser, because the bytes it keeps must be exactly those that came in. `anstyle-parse` and `vte`
+//! decode text as UTF-8, drop control characters beyond ASCII, and return the parameters of a color as numbers, which
+//! can't be written back unchanged. They also let an unterminated sequence swallow the lines after it.
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Within {
-    /// In none.
+    /// Not in a sequence.
     #[default]
     Text,
     Escape,
-    /// In a sequence such as that of a colour, which ends with a letter.
+    /// In a sequence such as a color, which ends with a letter.
     Control,
-    /// In a text for the terminal, such as a title or the address of a link, which ends with a bell or a terminator.
+    /// In a string for the terminal, such as a title or a link's address, which ends with a bell or a terminator.
     Message,
     MessageEscape,
-    /// Behind the first byte of a sequence that has one more, such as the choice of a character set.
+    /// After the first byte of a sequence that has one more, such as a character set selection.
     Charset,
-    /// Behind the first of two bytes that may be a control character.
+    /// After the first of two bytes that may form a control character.
     Lead,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::commands) enum Kept {
-    /// No sequence; everything else stays as it is, byte for byte.
+    /// No sequences; everything else stays unchanged, byte for byte.
     #[default]
     Text,
-    /// Colours, and no other sequence or control character that a terminal would follow: for the terminal of somebody who
-    /// looks at what another one has written.
+    /// Colors, but no other sequence or control character that a terminal would act on: for viewing output that
+    /// someone else's program wrote.
     Colours,
 }
 
 const ESCAPE: u8 = 0x1b;
 const BELL: u8 = 0x07;
 const DELETE: u8 = 0x7f;
-/// The first byte of the control characters beyond ASCII, which are `0x80` to `0x9f` behind it.
+/// The first byte of the control characters beyond ASCII; `0x80` to `0x9f` follows.
 const LEAD: u8 = 0xc2;
-/// A colour is shorter; what is longer is none.
+/// Colors are shorter; anything longer is not a color.
 const COLOUR_LIMIT_BYTES: usize = 64;
 
 #[derive(Debug, Default)]
@@ -72,7 +72,7 @@ impl Stripper {
                 (Within::Escape, b']' | b'P' | b'X' | b'^' | b'_') => Within::Message,
                 (Within::Escape, b' '..=b'/') => Within::Charset,
                 (Within::Escape, ESCAPE) => Within::Escape,
-                // A sequence of two characters is over. Anything else was none.
+                // A two-character sequence is complete. Anything else was not a sequence.
                 (Within::Escape, _) => Within::Text,
                 (Within::Control, ESCAPE) => Within::Escape,
                 (Within::Control, b'@'..=b'~') => {
@@ -84,12 +84,12 @@ impl Stripper {
                     Within::Text
                 }
                 (Within::Control, b'\n') => {
-                    // No sequence has a line in it: this one was never ended, and the text goes on.
+                    // No sequence contains a newline: this one was never terminated, and the text continues.
                     kept.push(b'\n');
                     Within::Text
                 }
                 (Within::Control, byte) => {
-                    // One byte more than a colour has is enough to know that it is none.
+                    // One byte over the limit is enough to know that it is not a color.
                     if self.parameters.len() <= COLOUR_LIMIT_BYTES {
                         self.parameters.push(byte);
                     }
@@ -144,7 +144,7 @@ mod tests {
             ("\u{1b}]8;;http://a\u{1b}\\link\u{1b}]8;;\u{1b}\\.", "link."),
             ("\u{1b}(Bx\u{1b}7y\u{1b}=z", "xyz"),
             ("\u{1b}\u{1b}[1mx", "x"),
-            // One that is never ended costs a line, not the rest.
+            // An unterminated sequence costs a line, not the rest.
             ("\u{1b}]0;never\nx", "\nx"),
             ("\u{1b}[12\nx", "\nx"),
             ("x\u{1b}", "x"),

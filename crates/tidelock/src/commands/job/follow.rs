@@ -1,4 +1,4 @@
-//! Reads what a job says until it has ended, also when the daemon restarts in between.
+//! Reads a job's output until the job has ended, across restarts of the daemon.
 
 use std::io;
 
@@ -17,14 +17,14 @@ pub(in crate::commands) enum JobMessage {
     Output(JobOutput),
     Progress(JobProgress),
     Waiting(String),
-    /// What came up to here has expired, or what came after it was lost and follows again.
+    /// Output up to here has expired, or output after it was lost and is sent again.
     Resync(u64),
     End(Box<Job>),
 }
 
 pub(in crate::commands) trait Listener {
     fn hear(&mut self, said: &JobMessage) -> io::Result<()>;
-    /// Something that is not said by the job, for people.
+    /// Shows a note that is not part of the job's output.
     fn note(&mut self, text: &str);
 }
 
@@ -38,7 +38,7 @@ pub(in crate::commands) fn follow(
     follow_from(client, id, 0, None, interrupts, listener)
 }
 
-/// The same for a job that was just submitted: its input is sent, and its output is printed.
+/// Like `follow`, for a job that was just submitted: sends its input and prints its output.
 pub(in crate::commands) fn follow_with_input(
     client: &Client,
     id: &str,
@@ -57,7 +57,7 @@ pub(in crate::commands) fn follow_with_input(
     Ok(ended)
 }
 
-/// The same after a piece of output, on one channel or on all.
+/// Like `follow`, starting after a chunk of output, on one channel or on all.
 pub(super) fn follow_from(
     client: &Client,
     id: &str,
@@ -96,8 +96,8 @@ impl Follower for Following<'_> {
         self.listener.note(text);
     }
 
-    /// A daemon that tells the end in words that this version does not understand is an error, or this would wait for
-    /// better words forever.
+    /// If the daemon reports the end in a form that this version doesn't understand, that is an error; otherwise this
+    /// would wait forever.
     fn look_for_end(&mut self) -> Result<Option<ServerEvent>, Failure> {
         let id = self.id;
         let answer: Value = match self.client.get(&path(id, "")) {
@@ -105,7 +105,7 @@ impl Follower for Following<'_> {
             Err(ClientError::Refused(refusal)) if !refusal.is_about_the_daemons_end() => {
                 return Err((*refusal).into());
             }
-            // It is about to be looked for again.
+            // The caller will look for it again.
             Err(_) => return Ok(None),
         };
         if matches!(answer["state"].as_str(), Some("queued" | "running")) {
@@ -143,7 +143,7 @@ impl Follower for Following<'_> {
             Ok(_) => self.listener.note(&format!(
                 "Cancelling {id}. Press Ctrl-C again to detach; it keeps running until it has stopped."
             )),
-            // It was faster; its end is about to be told.
+            // It had already ended; the stream is about to report that.
             Err(ClientError::Refused(refusal)) if refusal.code == "job_ended" => {}
             Err(error) => self.listener.note(&format!(
                 "Couldn't cancel {id} ({}). Press Ctrl-C again to detach; it keeps running.",
@@ -164,7 +164,7 @@ impl Follower for Following<'_> {
     }
 }
 
-/// An event in our words; nothing if a newer daemon says something that we have not heard of.
+/// Parses an event; `None` for one that only a newer version knows.
 fn understand(event: &ServerEvent) -> Option<JobMessage> {
     let data = event.data.as_str();
     match event.kind.as_str() {

@@ -1,9 +1,9 @@
-//! What a command reads: the standard input of this process, sent on while the command runs.
+//! A command's input: the standard input of this process, forwarded while the command runs.
 //!
-//! The command should read as if it had been started right here. So what it does not read is left where it was, for
-//! whoever reads next: a script that runs `tidelock exec` in a loop keeps its own input. The daemon tells how much was
-//! read. A file is read without moving its place, which is moved at the end; a pipe is copied with `tee(2)`, and what was
-//! read is taken out of it. Sockets and devices have no such thing, and what was sent of them is gone.
+//! The command should read as if it had been started right here. So input that it does not read stays available to
+//! the next reader: a script that runs `tidelock exec` in a loop keeps its own input. The daemon reports how much was
+//! read. A file is read without moving its offset, which is moved at the end; a pipe is copied with `tee(2)`, and
+//! what was read is then removed from it. Sockets and devices allow neither, so what was sent from them is consumed.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Read, Write};
@@ -24,21 +24,21 @@ use super::path;
 use crate::client::Client;
 use crate::error::{Exit, Failure, chain};
 
-/// How long the daemon may take to say how much was read, once the job has ended.
+/// How long the daemon may take to report how much was read, once the job has ended.
 const LAST_WORD: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
 pub(in crate::commands) enum Source {
-    /// It is read from a place on, and that place is moved when it is known how much was read.
+    /// Read from an offset, which is moved once it is known how much was read.
     File { file: File, start: u64 },
-    /// What was read is taken out of it.
+    /// What was read is removed from it.
     Pipe(File),
-    /// What is read from it is gone.
+    /// Reading consumes it.
     Other(File),
 }
 
 impl Source {
-    /// The standard input of this process; nothing if it is a terminal, or has nothing in it.
+    /// The standard input of this process; `None` if it is a terminal or empty.
     pub(in crate::commands) fn stdin() -> Option<Source> {
         if io::stdin().is_terminal() {
             return None;
@@ -47,7 +47,7 @@ impl Source {
     }
 
     fn of(input: OwnedFd) -> Option<Source> {
-        // Standard input that was closed is `/dev/null` here, by the time a program begins.
+        // If standard input was closed, it is `/dev/null` by the time the program starts.
         let stat = fstat(&input).ok()?;
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::CharacterDevice if stat.st_rdev == makedev(1, 3) => None,
@@ -72,7 +72,7 @@ struct Progress {
 
 #[derive(Debug, Default)]
 struct WatchedProgress {
-    /// Guards how far the input is; held only to look.
+    /// How far the input has been read; locked only briefly.
     progress: Mutex<Progress>,
     moved: Condvar, // tidy: the two threads of a client wait for each other
 }
@@ -87,7 +87,7 @@ impl WatchedProgress {
         self.moved.notify_all();
     }
 
-    /// Waits until something is so, at most so long; forever without a limit.
+    /// Waits until the condition holds, or until the limit; forever without one.
     fn wait(&self, limit: Option<Duration>, is_so: impl Fn(&Progress) -> bool) {
         let progress = self.progress();
         let not_yet = |progress: &mut Progress| !is_so(progress);
@@ -98,19 +98,19 @@ impl WatchedProgress {
     }
 }
 
-/// An input that is being sent. What sends it ends with this process.
+/// An input that is being sent. The sending thread ends with this process.
 #[derive(Debug)]
 pub(in crate::commands) struct Feeding {
     shared: Arc<WatchedProgress>,
     place: SourceRest,
 }
 
-/// What is left to be done with the source at the end.
+/// What remains to be done with the source at the end.
 #[derive(Debug)]
 enum SourceRest {
-    /// It is moved to behind what was read.
+    /// Move it past what was read.
     File(File, u64),
-    /// What was read is taken out.
+    /// Remove what was read.
     Pipe,
     Other,
 }
@@ -136,7 +136,9 @@ impl Feeding {
         thread::spawn(move || hear(hearing, &told));
         let own = Arc::clone(&shared);
         thread::spawn(move || {
-            // Without an end the daemon takes it for cut off. If it is the daemon that takes no more, it does not mind.
+            // Without an end marker, the daemon treats the input as cut off. If the daemon itself stopped
+            // reading,
+            // that doesn't matter.
             if send(source, &connection, &own).is_err() {
                 drop(connection.shutdown(Shutdown::Write));
             }
@@ -144,7 +146,7 @@ impl Feeding {
         Ok(Feeding { shared, place })
     }
 
-    /// The job has ended: what it did not read is left for others.
+    /// The job has ended: leaves what it did not read to others.
     pub(in crate::commands) fn finish(self) {
         let is_pipe = matches!(self.place, SourceRest::Pipe);
         self.shared.wait(Some(LAST_WORD), |progress| {
@@ -152,7 +154,7 @@ impl Feeding {
         });
         if let SourceRest::File(file, start) = &self.place {
             let taken = self.shared.progress().taken;
-            // A file that cannot be moved in is not one that somebody else reads on in.
+            // If a file can't seek, no one else continues reading at its offset.
             let _ = seek(file, SeekFrom::Start(start + taken));
         }
     }
@@ -199,7 +201,7 @@ fn send(source: Source, mut connection: &UnixStream, shared: &WatchedProgress) -
     connection.write_all(&[INPUT_END, 0, 0, 0, 0])
 }
 
-/// Sends a pipe piece by piece, and takes out of it what was read. The next piece is looked at when the last one was read.
+/// Sends a pipe chunk by chunk, and removes from it what was read. Each chunk waits until the last one was read.
 fn copy_pipe(
     mut pipe: File,
     connection: &UnixStream,
@@ -241,8 +243,7 @@ fn copy_pipe(
     }
 }
 
-/// Waits until there is something to be read, or the end. Whoever started this process may have made its input one that does
-/// not wait by itself.
+/// Waits for data or the end. The process that started us may have made the input non-blocking.
 fn until_readable(input: &File) -> io::Result<()> {
     let mut looked = [PollFd::new(input, PollFlags::IN)];
     poll(&mut looked, None)?;

@@ -1,4 +1,4 @@
-//! Jobs, one a line.
+//! Lists jobs, one per line.
 
 use std::time::Duration;
 
@@ -90,7 +90,7 @@ fn percentage(progress: &protocol::JobProgress) -> Option<u128> {
     Some(u128::from(progress.done.min(total)) * 100 / u128::from(total))
 }
 
-/// How many attempts there were, and how many there can be.
+/// The number of attempts, and the maximum.
 pub(super) fn attempts(job: &Job) -> String {
     match job.max_retries {
         0 => job.attempts.to_string(),
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn a_list_tells_the_state_of_each() {
-        // One that was submitted at no time that can be read has no age, so that it is the same every day.
+        // An unreadable submission time means no age, so that the output is the same every day.
         let ageless = |state| Job {
             submitted_at: String::new(),
             ..job(state)

@@ -1,4 +1,4 @@
-//! What a job has written, and what it writes from now on.
+//! Shows a job's output, past and new.
 
 use std::io::{self, ErrorKind};
 use std::time::Duration;
@@ -16,14 +16,14 @@ use crate::error::{Exit, Failure};
 use crate::output::Report;
 use crate::printable::printable;
 
-/// How long the daemon may take to send the next piece of what it has.
+/// How long the daemon may take to send the next chunk of existing output.
 const SILENCE: Duration = Duration::from_secs(60);
-/// The longest line that is read. A piece of output has at most 64 KiB, which can take six times as much as JSON.
+/// The longest line we read. A chunk of output has at most 64 KiB, which can take six times as much as JSON.
 const LINE_LIMIT_BYTES: usize = 1 << 20;
 
 pub(super) fn logs(arguments: &LogsArguments, client: &Client) -> Result<Report, Failure> {
     let id = JOB.find(&arguments.job.job, client)?;
-    // Whether there is such a job, or a daemon, is said before anything else is.
+    // Report a missing job or daemon before anything else.
     let answer = client.fetch(&path(&id, ""))?;
     let mut job: Job = printable(&answer)?;
     let channel = arguments.channel.map(|channel| channel.name());
@@ -32,7 +32,7 @@ pub(super) fn logs(arguments: &LogsArguments, client: &Client) -> Result<Report,
         Reach::Past => past(client, &id, arguments.after, channel, &mut printer)?,
         Reach::Follow => {
             let interrupts = &mut Interrupts::default();
-            // Whoever reads no more has seen enough, and how the job ended is for `wait` to say.
+            // If the reader closed its end, it has seen enough. Reporting how the job ended is up to `wait`.
             match follow_from(client, &id, arguments.after, channel, interrupts, &mut printer)? {
                 Ended::Over { end, .. } => job = printable(&json!(end))?,
                 Ended::LeftAlone | Ended::NobodyReads => {}

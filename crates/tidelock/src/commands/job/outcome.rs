@@ -1,4 +1,4 @@
-//! What a job that has ended means for whoever waited for it.
+//! The exit code and message for a job that has ended.
 
 use protocol::{Job, JobState};
 use serde_json::json;
@@ -8,21 +8,21 @@ use crate::error::{Exit, Failure};
 use crate::output::{Format, Report};
 use crate::printable::printable;
 
-/// What a shell says for a command that ended by a signal: this, and its number.
+/// The shell's base exit code for a command ended by a signal; the signal's number is added.
 const BY_SIGNAL: i32 = 128;
 pub(in crate::commands) const INTERRUPTED: u8 = 130;
 
-/// How this process ends after a job whose output was told. Nothing is added if the command decided by itself how to end.
+/// Ends this process after a job that was followed. Adds nothing if the command itself decided how to end.
 pub(super) fn conclude(job: &Job, interrupted: Interrupted, format: Format) -> Result<Report, Failure> {
     let exit = exit_of(job, interrupted);
     if format == Format::Json {
-        // Programs have been told the whole job.
+        // Programs have already received the whole job.
         return Ok(Report {
             exit,
             ..Report::already_told()
         });
     }
-    // Others wrote a part of what is said now.
+    // The following text contains parts that others wrote.
     let job: Job = printable(&json!(job))?;
     let note = match exit {
         Exit::Failed => return Err(complaint(&job)),
@@ -30,7 +30,7 @@ pub(super) fn conclude(job: &Job, interrupted: Interrupted, format: Format) -> R
             Some(format!("{} was cancelled{}", job.id, killed_text(&job)))
         }
         _ if job.output_lost.is_some() => Some(format!("{} {}", job.id, ended_text(&job))),
-        // A shell says it as well.
+        // A shell prints this as well.
         _ if job.exit.is_some_and(|exit| exit.signal.is_some()) => job.text,
         _ => None,
     };
@@ -40,17 +40,17 @@ pub(super) fn conclude(job: &Job, interrupted: Interrupted, format: Format) -> R
     })
 }
 
-/// The exit code of whoever waited: that of the command, if the command decided.
+/// The exit code for a job that was waited for: that of the command, if the command decided.
 pub(in crate::commands) fn exit_of(job: &Job, interrupted: Interrupted) -> Exit {
     let by_itself = job.reason.is_none() || job.reason.as_deref() == Some("attempt_failed");
     match (job.state, job.exit) {
-        // Whoever asked for its output does not have all of it, and must not think so.
+        // The caller asked for the output, does not have all of it, and must not assume so.
         (JobState::Succeeded, _) if job.output_lost.is_some() => Exit::Failed,
         (JobState::Succeeded, _) => Exit::Success,
         (JobState::Cancelled, _) if interrupted == Interrupted::Yes => Exit::Command(INTERRUPTED),
         (JobState::Failed, Some(exit)) if by_itself => {
             let code = exit.code.or_else(|| exit.signal.map(|signal| BY_SIGNAL + signal));
-            // A failure is never 0, whatever it ended with.
+            // A failure never exits with 0, whatever the command ended with.
             let code = code
                 .and_then(|code| u8::try_from(code).ok())
                 .filter(|code| *code != 0);
@@ -60,7 +60,7 @@ pub(in crate::commands) fn exit_of(job: &Job, interrupted: Interrupted) -> Exit 
     }
 }
 
-/// Why a job did not do what it was meant to, when it was not its command that decided.
+/// Why a job failed, when that was not up to its command.
 fn complaint(job: &Job) -> Failure {
     let code = match job.state {
         JobState::Cancelled => "job_cancelled",

@@ -1,4 +1,4 @@
-//! Shows what a job says: bytes where they belong, and the progress below them.
+//! Shows a job's output: bytes to their stream, and the progress below them.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -17,12 +17,12 @@ use crate::output::{self, Format, json_line};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::commands) enum Escapes {
     Keep,
-    /// Colours, where it goes to a terminal whose user wants them; nothing else that speaks to a terminal.
+    /// Colors on a terminal whose user wants them, but no other escape sequences.
     OnTerminals,
 }
 
 impl Escapes {
-    /// For output that was perhaps made for another terminal than the one here.
+    /// For output that may have been made for another terminal.
     pub(in crate::commands) fn for_here() -> Escapes {
         Escapes::OnTerminals
     }
@@ -62,7 +62,7 @@ impl OutputPrinter {
         }
     }
 
-    /// A piece of output as it came, or as a line for programs.
+    /// Writes a chunk of output unchanged, or as a JSON line for programs.
     pub(super) fn output(&mut self, output: &JobOutput) -> io::Result<()> {
         self.place = output.sequence;
         if self.format == Format::Json {
@@ -72,7 +72,7 @@ impl OutputPrinter {
         let bytes = bytes_of(output);
         match output.channel {
             JobChannel::Stdout => write(io::stdout(), &self.stdout.speak(&bytes, &output.at))?,
-            // Whoever has closed standard error does not want to be told.
+            // If standard error is closed, no one wants the output.
             JobChannel::Stderr => drop(write(io::stderr(), &self.stderr.speak(&bytes, &output.at))),
             JobChannel::Note => self.note(String::from_utf8_lossy(&bytes).trim_end()),
         }
@@ -131,7 +131,7 @@ impl Listener for OutputPrinter {
     fn note(&mut self, text: &str) {
         if self.format == Format::Human {
             self.bar.hide();
-            // A note begins its own line, where the command has left one open.
+            // A note starts on its own line if the command left one open.
             let open = if self.stderr.line == Line::Open { "\n" } else { "" };
             self.stderr.line = Line::Ended;
             drop(output::write(io::stderr(), &format!("{open}note: {text}\n")));
@@ -173,14 +173,14 @@ impl Voice {
     }
 }
 
-/// What stands in the place of output that cannot be decoded.
+/// Replaces output that cannot be decoded.
 const UNREADABLE: &[u8] =
     b"[output that this version of tidelock cannot read; restart the daemon with: tidelock down]\n";
 
 fn bytes_of(output: &JobOutput) -> Vec<u8> {
     match (&output.text, &output.base64) {
         (Some(text), _) => text.as_bytes().to_vec(),
-        // What is not Base64 is from a daemon that says it in another way.
+        // If it isn't Base64, the daemon uses another encoding.
         (None, Some(base64)) => STANDARD.decode(base64).unwrap_or_else(|_| UNREADABLE.to_vec()),
         (None, None) => Vec::new(),
     }

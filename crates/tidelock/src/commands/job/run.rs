@@ -1,4 +1,4 @@
-//! A job is submitted, and if so wished followed to its end.
+//! Submits a job, and follows it to its end if requested.
 
 use std::io::{self, IsTerminal};
 
@@ -20,7 +20,7 @@ use crate::printable::printable;
 use crate::start::Repeat;
 
 pub(super) fn run(arguments: &RunArguments, client: &Client) -> Result<Report, Failure> {
-    // What is wrong with the arguments is said before a daemon is started for them.
+    // Report invalid arguments before starting a daemon.
     let Submission {
         mut request,
         notes,
@@ -30,18 +30,18 @@ pub(super) fn run(arguments: &RunArguments, client: &Client) -> Result<Report, F
         *job = JOB.find(job, client)?;
     }
     let repeat = match request.idempotency_key {
-        // The second time it is the same job.
+        // A retry with the key gets the same job.
         Some(_) => Repeat::Harmless,
         None => Repeat::Harmful,
     };
     let answer = client.ask(repeat, |client| send(client, &request))?;
-    // The command has been given a terminal only if there is one here.
+    // The command only got a terminal if there is one here.
     stay(arguments.stay(), answer, Escapes::Keep, source, client).map(|report| with_notes(report, notes))
 }
 
 pub(super) fn retry(arguments: &RetryArguments, client: &Client) -> Result<Report, Failure> {
     let id = JOB.find(&arguments.job.job, client)?;
-    // What it had the first time is gone with its end.
+    // The original environment was dropped when the job ended.
     let (environment, _) = environment_here();
     let again = RetryJob {
         environment: Some(environment),
@@ -56,7 +56,7 @@ fn send(client: &Client, request: &SubmitJob) -> Result<Value, crate::client::Cl
     client.post(JOBS, Some(request))
 }
 
-/// Says that a job was submitted, or stays until it has ended.
+/// Reports that a job was submitted, or stays until it has ended.
 fn stay(
     stay: Stay,
     answer: Value,
@@ -95,7 +95,7 @@ fn to_the_end(
 ) -> Result<Report, Failure> {
     let mut interrupts = catch_interrupts(client, &job.id)?;
     if client.format() == Format::Json {
-        // Whoever reads no more will be found out with the first output.
+        // If the reader is gone, the first output will show that.
         drop(output::write(
             io::stdout(),
             &json_line(&json!({ "submitted": answer["job"] })),

@@ -1,4 +1,4 @@
-//! One job, and what has happened to it.
+//! Shows one job and its history.
 
 use std::time::Duration;
 
@@ -134,7 +134,7 @@ fn confinement(confinement: Confinement) -> Cell {
     }
 }
 
-/// What has happened, with the time since the beginning.
+/// The history, with the time since the beginning.
 fn time_line(palette: Palette, moments: &[JobMoment]) -> String {
     let begin = moments
         .first()

@@ -1,4 +1,4 @@
-//! What is asked for, made of the arguments and of where and how the user is.
+//! Builds a request from the arguments and the user's directory, environment and terminal.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -15,7 +15,7 @@ use crate::client::whole_ms;
 use crate::error::{Exit, Failure};
 use crate::paths;
 
-/// The most that a command can be given to read. It travels in the body of the request, which may have 1 MiB, in an
+/// The most input that a command can be given in the request. It is part of the body, which may have 1 MiB, in an
 /// encoding that takes a third more, together with the environment.
 const STDIN_LIMIT_BYTES: usize = 512 * 1024;
 
@@ -27,11 +27,11 @@ const KEPT: [&str; 8] = [
 pub(super) struct Submission {
     pub(super) request: SubmitJob,
     pub(super) notes: Vec<String>,
-    /// What is sent to the command while it runs.
+    /// The input forwarded to the command while it runs.
     pub(super) source: Option<Source>,
 }
 
-/// The request. Jobs in `after` are as they were named.
+/// Builds the request. Jobs in `after` stay as the user named them.
 pub(super) fn build(arguments: &RunArguments) -> Result<Submission, Failure> {
     let directory = match &arguments.directory {
         Some(directory) => paths::directory(directory)?,
@@ -62,7 +62,7 @@ pub(super) fn build(arguments: &RunArguments) -> Result<Submission, Failure> {
     })
 }
 
-/// What is sent to the command while it runs, if anything is.
+/// The input forwarded to the command while it runs, if any.
 pub(in crate::commands) fn source(reads: Reads) -> Option<Source> {
     match reads {
         Reads::StandardInput => Source::stdin(),
@@ -70,7 +70,7 @@ pub(in crate::commands) fn source(reads: Reads) -> Option<Source> {
     }
 }
 
-/// Directories that a command may write below, if any were named.
+/// The directories that a command may write to, if any were given.
 pub(in crate::commands) fn write_below(wanted: &[PathBuf]) -> Result<Option<Vec<String>>, Failure> {
     let directories: Result<Vec<String>, Failure> = wanted
         .iter()
@@ -79,11 +79,11 @@ pub(in crate::commands) fn write_below(wanted: &[PathBuf]) -> Result<Option<Vec<
     Ok(Some(directories?).filter(|directories| !directories.is_empty()))
 }
 
-/// The environment of this process, and what people should know about it.
+/// The environment of this process, and notes about it for the user.
 pub(in crate::commands) fn environment_here() -> (BTreeMap<String, String>, Vec<String>) {
     let all = || std::env::vars_os().filter(|(name, _)| !daemon::is_private(name));
     let here = all().filter_map(|(name, value)| {
-        // What is not UTF-8 cannot be sent.
+        // Only UTF-8 can be sent.
         Some((name.into_string().ok()?, value.into_string().ok()?))
     });
     let here: BTreeMap<String, String> = here.collect();
@@ -97,7 +97,7 @@ pub(in crate::commands) fn environment_here() -> (BTreeMap<String, String>, Vec<
     (here, notes)
 }
 
-/// What a command reads: as text if it is text, otherwise in Base64.
+/// A command's input: as text if it is UTF-8, otherwise in Base64.
 pub(in crate::commands) fn stdin(path: Option<&Path>) -> Result<(Option<String>, Option<String>), Failure> {
     Ok(match path {
         Some(path) => match String::from_utf8(read(path)?) {
@@ -133,7 +133,7 @@ fn request(arguments: &RunArguments, command: JobCommand) -> SubmitJob {
     }
 }
 
-/// The environment of the command: that of here, or a little of it, with what was asked for.
+/// The command's environment: the current one, or a small part of it, plus what was asked for.
 pub(in crate::commands) fn environment(
     (inherited, variables): (Inherited, &[Variable]),
     here: BTreeMap<String, String>,
@@ -143,7 +143,7 @@ pub(in crate::commands) fn environment(
     if inherited == Inherited::Little {
         environment.retain(|name, _| KEPT.contains(&name.as_str()));
     }
-    // Shells and build tools believe it.
+    // Shells and build tools rely on it.
     environment.insert("PWD".to_owned(), directory.to_owned());
     for variable in variables {
         let (name, value) = match variable {
@@ -186,14 +186,14 @@ fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     Ok(content)
 }
 
-/// The terminal that the output will be shown on, so that the command can use it.
+/// The terminal that will show the output, so that the command can use it.
 pub(in crate::commands) fn terminal(wanted: Terminal) -> Option<JobTerminal> {
-    // On a terminal both streams of a command are one. Whoever sends one of them elsewhere wants two.
+    // On a terminal, both streams of a command become one. If either is redirected, keep them separate.
     let is_here = io::stdout().is_terminal() && io::stderr().is_terminal();
     if wanted == Terminal::Never || !is_here {
         return None;
     }
-    // A terminal that does not know its size is as large as they used to be.
+    // Use the traditional size for a terminal that does not know its own.
     let size = rustix::termios::tcgetwinsize(io::stdout()).ok();
     let size = size.filter(|size| size.ws_col > 0 && size.ws_row > 0);
     Some(size.map_or(
@@ -245,7 +245,7 @@ mod tests {
                 &["--", "make", "-k"],
                 json!({ "command": { "argv": ["make", "-k"] } }),
             ),
-            // Without `--` too, what follows the program is the program's.
+            // Even without `--`, whatever follows the program belongs to it.
             (
                 &["make", "--wait", "--json"],
                 json!({ "command": { "argv": ["make", "--wait", "--json"] } }),
@@ -315,7 +315,7 @@ mod tests {
         for (line, expected) in cases {
             let mut found = json!(build(&arguments(line)).unwrap().request);
             let command = found["command"].as_object_mut().unwrap();
-            // These are those of whoever runs the tests.
+            // These depend on the environment that the tests run in.
             let here = paths::current_directory().unwrap();
             assert_eq!(command.remove("directory"), Some(json!(here)));
             let environment = command.remove("environment").unwrap();

@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 
 use crate::units::format_duration;
 
-/// How long ago a moment was; nothing if it cannot be read.
+/// How long ago a time was; `None` if it can't be parsed.
 pub(in crate::commands) fn age(written: &str) -> Option<Duration> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
     Some(now.saturating_sub(since_epoch(written)?))
@@ -18,7 +18,7 @@ pub(in crate::commands) fn between(earlier: &str, later: &str) -> Option<Duratio
     since_epoch(later)?.checked_sub(since_epoch(earlier)?)
 }
 
-/// A moment with its distance, such as `2026-01-31 10:30:00.000, 3 min ago`.
+/// A time with its age, such as `2026-01-31 10:30:00.000, 3 min ago`.
 pub(in crate::commands) fn with_age(written: &str) -> String {
     match age(written) {
         Some(age) => format!("{}, {} ago", local(written), format_duration(age)),
@@ -26,9 +26,9 @@ pub(in crate::commands) fn with_age(written: &str) -> String {
     }
 }
 
-/// A moment in the time zone of whoever reads it, such as `2026-01-31 10:30:00.000`. What cannot be read stays as it is.
+/// A time in the local time zone, such as `2026-01-31 10:30:00.000`. What can't be parsed is returned unchanged.
 pub(in crate::commands) fn local(written: &str) -> String {
-    // Tests say the same wherever they run.
+    // Keep test output independent of the local time zone.
     let zone = if cfg!(test) {
         TimeZone::UTC
     } else {
@@ -37,7 +37,7 @@ pub(in crate::commands) fn local(written: &str) -> String {
     local_in(zone, written)
 }
 
-/// As exact as it was written: with milliseconds if it has them.
+/// Keeps the precision: with milliseconds if the input has them.
 fn local_in(zone: TimeZone, written: &str) -> String {
     let format = if written.contains('.') {
         "%F %T%.3f"
@@ -55,7 +55,7 @@ fn since_epoch(written: &str) -> Option<Duration> {
     u64::try_from(ms).ok().map(Duration::from_millis)
 }
 
-/// Reads a time in RFC 3339 and UTC, as the daemon writes it: `2026-01-31T09:30:00.000Z`.
+/// Parses a time in RFC 3339 and UTC, as the daemon writes it: `2026-01-31T09:30:00.000Z`.
 fn timestamp(written: &str) -> Option<Timestamp> {
     let time = DateTime::strptime("%Y-%m-%dT%H:%M:%S%.fZ", written).ok()?;
     Some(time.to_zoned(TimeZone::UTC).ok()?.timestamp())

@@ -15,10 +15,10 @@ use crate::output::Report;
 use crate::printable::printable;
 use crate::units::format_duration;
 
-/// How long the daemon is asked to wait at a time. It waits for at most a minute.
+/// How long each request asks the daemon to wait. The daemon allows at most a minute.
 const ROUND: Duration = Duration::from_secs(30);
 const GRACE: Duration = Duration::from_secs(10);
-/// How long nobody may answer: long enough for a daemon to end and another one to start.
+/// How long the daemon may be unreachable: long enough for one to end and another one to start.
 const PATIENCE: Duration = Duration::from_secs(30);
 const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(250);
 
@@ -42,10 +42,10 @@ pub(super) fn run(arguments: &WaitArguments, client: &Client) -> Result<Report, 
     Ok(Report::success(answer, text).with_exit(exit_of(&job, Interrupted::No)))
 }
 
-/// The job when it has ended, or when the time is over.
+/// The job when it has ended, or when the time is up.
 pub(super) fn until_ended(id: &str, timeout: Option<Duration>, client: &Client) -> Result<Value, Failure> {
     let give_up_at = timeout.map(|timeout| Instant::now() + timeout);
-    // Whether there is such a job, or a daemon, is said before the wait begins.
+    // Report a missing job or daemon before the wait begins.
     let mut answer = client.fetch(&path(id, ""))?;
     client.stay();
     let mut silent_since = None;
@@ -76,7 +76,7 @@ pub(super) fn until_ended(id: &str, timeout: Option<Duration>, client: &Client) 
     }
 }
 
-/// A daemon that ends while somebody waits may be followed by another one.
+/// Whether another daemon may follow one that ended during the wait.
 fn may_come_back(error: &ClientError) -> bool {
     match error {
         ClientError::Unreachable { .. } | ClientError::Broken { .. } | ClientError::Timeout { .. } => true,

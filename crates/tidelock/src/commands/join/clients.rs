@@ -1,72 +1,72 @@
-//! The clients: where each keeps its configuration, and how an entry looks there. To know one more is one more row.
+//! The clients: where each keeps its configuration, and how an entry looks there. Supporting another client means
+//! adding a row.
 
 use super::entry::{Entry, Field};
 use super::format::Format;
 use crate::cli::JoinClient;
 
-/// The variable that the token comes from where a client speaks HTTP. It is never written into a configuration.
+/// The variable that holds the token for clients that use HTTP. The token is never written into a configuration.
 pub(super) const TOKEN_VARIABLE: &str = "TIDELOCK_TOKEN";
 
-/// One client.
 #[derive(Debug)]
 pub(crate) struct Client {
     pub(super) id: JoinClient,
-    /// How the command line and `doctor` call it.
+    /// Its name on the command line and in `doctor`.
     pub(crate) word: &'static str,
     pub(crate) check: &'static str,
     pub(crate) title: &'static str,
-    /// Programs of which one on the PATH means that it is here.
+    /// The client counts as installed if any of these programs is on the PATH.
     pub(super) programs: &'static [&'static str],
-    /// The user's configuration: the first of these that is there, or else the first.
+    /// The user's configuration: the first of these that exists, or else the first.
     pub(super) user: &'static [UserFile],
-    /// A project's, below its root.
+    /// A project's configuration, relative to its root.
     pub(super) project: &'static [&'static str],
     pub(super) format: Format,
     pub(super) table: &'static [&'static str],
     pub(super) entry: fn(&Program) -> Entry,
-    /// Nothing where the token would have to be written into the file.
+    /// `None` if the token would have to be written into the file.
     pub(super) http: Option<fn(&str) -> Entry>,
-    /// Where agents over the Agent Client Protocol stand.
+    /// The table for agents that speak the Agent Client Protocol.
     pub(super) agents: Option<&'static [&'static str]>,
     pub(super) passes: Passes,
-    /// What the client's own command for this begins with: for the user, and for a project.
+    /// The beginning of the client's own command for this: for the user, and for a project.
     pub(super) own: Option<[&'static str; 2]>,
 }
 
-/// A file of the user.
+/// A configuration file of the user.
 #[derive(Debug)]
 pub(super) struct UserFile {
     pub(super) base: Base,
     pub(super) path: &'static str,
 }
 
-/// What a path of the user begins with.
+/// The directory that a user path is relative to.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Base {
     Home,
-    /// `XDG_CONFIG_HOME`, or `.config` in the home.
+    /// `XDG_CONFIG_HOME`, or `.config` in the home directory.
     Config,
-    /// A variable of the client, or a directory in the home.
+    /// A variable of the client, or a directory in the home directory.
     Variable(&'static str, &'static str),
 }
 
-/// Which of our variables a client hands on to what it starts.
+/// Which of our variables a client passes on to the programs it starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Passes {
     Everything,
     /// Only those that the entry names.
     Named,
-    /// It is not said, so they are written down.
+    /// Undocumented, so we write them into the entry.
     Unsure,
 }
 
-/// What the client shall start.
+/// What the client should start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Program {
     pub(super) command: String,
     pub(super) arguments: Vec<String>,
     pub(super) environment: Vec<(String, String)>,
-    /// Variables to hand on as they are.
+    /// Variables to pass on unchanged.
     pub(super) passed: Vec<String>,
 }
 
@@ -259,7 +259,6 @@ pub(crate) const CLIENTS: &[Client] = &[
     },
 ];
 
-/// A client's row.
 pub(super) fn of(id: JoinClient) -> Option<&'static Client> {
     CLIENTS.iter().find(|client| client.id == id)
 }
@@ -330,7 +329,7 @@ fn extension(kind: &str) -> Entry {
             "description",
             text("Sandboxes, jobs and language servers that agents share"),
         ),
-        // In seconds; what takes longer is a job anyway.
+        // In seconds; anything longer is a job anyway.
         ("timeout", Field::Number(300)),
     ])
 }

@@ -1,4 +1,5 @@
-//! An entry of a client's configuration: plain data, in the order in which people read it, written in three languages.
+//! An entry of a client's configuration: plain data, in the order people read it, which can be written in three
+//! formats.
 
 use serde_json::{Map, Value};
 
@@ -20,7 +21,7 @@ impl Entry {
         Value::Object(self.0.iter().map(member).collect())
     }
 
-    /// JSON on several lines, each but the first beginning with `margin`.
+    /// JSON on several lines. All but the first start with `margin`.
     pub(crate) fn json(&self, margin: &str, step: &str, newline: &str) -> String {
         let inner = format!("{margin}{step}");
         let lines: Vec<String> = self
@@ -32,7 +33,7 @@ impl Entry {
         format!("{{{newline}{lines}{newline}{margin}}}")
     }
 
-    /// YAML on lines of its own, each beginning with `margin`.
+    /// YAML on its own lines, each starting with `margin`.
     pub(crate) fn yaml(&self, margin: &str, step: &str, newline: &str) -> String {
         let mut lines = String::new();
         for (name, field) in &self.0 {
@@ -92,7 +93,7 @@ impl Field {
     }
 }
 
-/// A string as JSON writes it. YAML understands that too.
+/// A JSON string literal. YAML accepts it too.
 pub(crate) fn quoted(text: &str) -> String {
     Value::from(text).to_string()
 }

@@ -33,7 +33,7 @@ pub(crate) enum JoinError {
     NotUnderstood {
         path: PathBuf,
         reason: String,
-        /// What to add by hand, if something shall be added.
+        /// What to add by hand, if anything.
         piece: Option<String>,
     },
     #[error("there is a different entry `{name}` in `{}`", path.display())]

@@ -1,8 +1,9 @@
-//! Files of other programs, read whole and changed in one step.
+//! Files of other programs, read whole and replaced atomically.
 //!
-//! The owner of such a file may write it at any time, as Claude Code does all the while. So a change names what it has seen:
-//! the new file and the old one change places, and what came out is looked at. If it is not what was read, both go back, and
-//! the caller decides again. What came out becomes the backup, so the backup is always the file that was replaced.
+//! The owner of such a file may write it at any time, as Claude Code often does. So a change states what it expects:
+//! the new file and the old one are exchanged, and the old one is compared with what was read. If it differs, they
+//! are exchanged back, and the caller decides again. The old file becomes the backup, so the backup is always the
+//! file that was replaced.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, Permissions};
@@ -13,25 +14,25 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
-/// The longest configuration that is read. Those of people have kilobytes; what has more is something else.
+/// The largest configuration we read. Real ones have kilobytes; anything larger is something else.
 const SIZE_LIMIT_BYTES: u64 = 16 << 20;
 const BACKUP: &str = ".before-tidelock";
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Seen {
-    /// The file itself, if a link leads to it.
+    /// The file itself, with links resolved.
     pub(super) path: PathBuf,
-    /// What is in it; nothing if there is no file.
+    /// Its content; `None` if there is no file.
     pub(super) text: Option<String>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Written {
-    /// The new text is there, and what was there before is in this file.
+    /// The new text is in the file, and the previous text in `backup`.
     Replaced { backup: PathBuf },
     /// There was no file.
     Created,
-    /// Somebody else has changed it in the meantime, and nothing was done.
+    /// The file was changed in the meantime, and nothing was done.
     Stale,
 }
 
@@ -42,7 +43,7 @@ pub(super) enum Readers {
 }
 
 pub(super) fn read(path: &Path) -> io::Result<Seen> {
-    // A link that somebody has made on purpose stays a link.
+    // Keep a link that someone made on purpose.
     let path = match fs::canonicalize(path) {
         Ok(path) => path,
         Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -99,11 +100,11 @@ pub(super) fn write(seen: &Seen, text: &str, readers: Readers) -> io::Result<Wri
         None => create(&temporary, seen),
     });
     if !matches!(written, Ok(Written::Replaced { .. } | Written::Created)) {
-        // What was not put anywhere is in nobody's way. If it cannot be removed there is nothing more to do.
+        // The temporary file is harmless if it can't be removed.
         drop(fs::remove_file(&temporary));
     }
     let written = written?;
-    // A crash of the machine may bring the old file back, whole, on file systems that cannot do this.
+    // On file systems that don't support this, a crash of the machine may bring back the old file, whole.
     drop(File::open(directory).and_then(|directory| directory.sync_all()));
     Ok(written)
 }
@@ -137,7 +138,7 @@ fn exchange(temporary: &Path, seen: &Seen, before: &str, backup: &Path) -> io::R
     match swap() {
         Ok(()) => {}
         Err(Errno::NOENT) => return Ok(Written::Stale),
-        // Some network file systems cannot exchange. There a last look has to do.
+        // Some network file systems cannot exchange. There, comparing once more has to do.
         Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
             if read_text(&seen.path)? != before {
                 return Ok(Written::Stale);

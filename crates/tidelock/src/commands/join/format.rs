@@ -1,5 +1,5 @@
-//! The languages of configurations, and the one rule for changing them: afterwards the text means what it meant before,
-//! with this one entry in it or without it. What cannot be changed so is refused.
+//! The configuration formats, and the one rule for editing them: afterwards the text means the same as before, with
+//! this one entry added or removed. Anything that can't be edited like this is refused.
 
 use serde_json::{Map, Value};
 
@@ -13,7 +13,7 @@ pub(crate) enum Format {
     Yaml,
 }
 
-/// Why a text is not changed by us, in half a sentence.
+/// Why we don't edit a text, as half a sentence.
 const TOO_UNUSUAL: &str = "its layout can't be edited without changing the rest";
 
 impl Format {
@@ -25,7 +25,7 @@ impl Format {
         }
     }
 
-    /// The text with an entry in it. One that has it already comes back as it is.
+    /// The text with an entry added. A text that already has it is returned unchanged.
     pub(super) fn with(
         self,
         text: &str,
@@ -73,7 +73,7 @@ impl Format {
         self.checked(changed, &expected)
     }
 
-    /// The entry alone, as it stands in a file that has nothing else.
+    /// The entry alone, as it would look in an otherwise empty file.
     pub(super) fn piece(self, table: &[&str], name: &str, entry: &Entry) -> String {
         let last = table.last().copied().unwrap_or_default();
         match self {
@@ -98,7 +98,7 @@ pub(super) fn find<'a>(value: &'a Value, table: &[&str], name: &str) -> Option<&
     steps.try_fold(value, |value, step| value.get(step))
 }
 
-/// An empty table at the top and none at all mean the same to every client.
+/// To every client, an empty table at the top means the same as a missing one.
 fn without_empty(mut value: Value) -> Value {
     if let Some(object) = value.as_object_mut() {
         object.retain(|_, member| member.as_object().is_none_or(|members| !members.is_empty()));
@@ -129,7 +129,7 @@ mod tests {
             let found = format.with(text, &["t"], "n", &entry());
             assert!(found.is_err(), "{format:?} {text}: {found:?}");
         }
-        // One of the two would still be there.
+        // One of the two would remain.
         let twice = "{\"t\": {\"n\": 1, \"n\": 2}}";
         let refused = Format::Json.without(twice, &["t"], "n");
         assert_eq!(refused, Err(TOO_UNUSUAL.to_owned()));

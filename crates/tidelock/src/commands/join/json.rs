@@ -1,7 +1,7 @@
 //! Inserts, replaces or removes one member of a JSON text. Every other byte stays where it is.
 //!
-//! The parser is `jsonc-parser`. Its own editor is not used: it spreads a table over several lines before it inserts into it, and
-//! removes the comments beside a member along with it.
+//! The parser is `jsonc-parser`. We don't use its editor: it spreads a table over several lines before inserting into
+//! it, and removes the comments next to a member along with it.
 
 use std::ops::Range;
 
@@ -13,10 +13,10 @@ use serde_json::{Map, Value};
 
 use super::entry::{Entry, quoted};
 
-/// How far a member stands to the right of what holds it, where nothing in the text says so.
+/// The default indentation, if the text doesn't show one.
 const USUAL_STEP: &str = "  ";
 
-/// JSON as editors write it, with comments and trailing commas. The rest of what the parser could read is refused.
+/// JSON as editors write it, with comments and trailing commas. Other extensions that the parser supports are refused.
 const SYNTAX: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_trailing_commas: true,
@@ -30,13 +30,13 @@ const SYNTAX: ParseOptions = ParseOptions {
     allow_extended_string_escapes: false,
 };
 
-/// What some editors begin a file with. The parser doesn't know it.
+/// Some editors start a file with it. The parser doesn't support it.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// What a text means. Nothing but blanks and comments is an empty object; of two members of one name, the last one counts.
+/// Parses a text. One with only blanks and comments is an empty object; for duplicate members, the last one counts.
 ///
 /// # Errors
-/// What is wrong, and in which line.
+/// What is wrong, and on which line.
 pub(super) fn value(text: &str) -> Result<Value, String> {
     let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
     let root = parse(text)?.value;
@@ -55,7 +55,7 @@ fn parse(text: &str) -> Result<ParseResult<'_>, String> {
     })
 }
 
-/// Puts an entry into a table, which is made if it is not there. An entry of that name is replaced.
+/// Inserts an entry into a table, which is created if missing. An entry with the same name is replaced.
 pub(super) fn insert(text: &str, table: &[&str], name: &str, entry: &Entry) -> Result<String, String> {
     if let Some(rest) = text.strip_prefix(BYTE_ORDER_MARK) {
         return insert(rest, table, name, entry).map(|text| format!("{BYTE_ORDER_MARK}{text}"));
@@ -116,7 +116,7 @@ pub(super) fn insert(text: &str, table: &[&str], name: &str, entry: &Entry) -> R
     Ok(edit(text, &edits))
 }
 
-/// Takes an entry out of a table. What is not there is not missed.
+/// Removes an entry from a table. Does nothing if there is no such entry.
 pub(super) fn remove(text: &str, table: &[&str], name: &str) -> Result<String, String> {
     if let Some(rest) = text.strip_prefix(BYTE_ORDER_MARK) {
         return remove(rest, table, name).map(|text| format!("{BYTE_ORDER_MARK}{text}"));
@@ -141,14 +141,14 @@ pub(super) fn remove(text: &str, table: &[&str], name: &str) -> Result<String, S
     if let Some(comma) = comma(member) {
         edits.push((comma..comma + 1, nothing()));
     } else if let Some(comma) = position.checked_sub(1).and_then(|before| comma(&members[before])) {
-        // It was the last one, so the one before it is now.
+        // It was the last member, so the one before it becomes the last.
         edits.insert(0, (comma..comma + 1, nothing()));
     }
     let edited = edit(text, &edits);
     if members.len() > 1 {
         return Ok(edited);
     }
-    // What holds nothing any more, not even a comment, has no lines either.
+    // Collapse a table that no longer contains anything, not even a comment.
     let inside = object.range.start + 1..object.range.end - 1;
     let rest = edit(&text[..inside.end], &edits);
     if rest[inside.start..].trim_matches(BLANKS).is_empty() {
@@ -165,7 +165,7 @@ struct Style<'a> {
 }
 
 impl Style<'_> {
-    /// A member at a margin, inside of the tables that are still missing.
+    /// A member at a margin, wrapped in the tables that are missing.
     fn member(&self, missing: &[&str], name: &str, entry: &Entry, margin: &str) -> String {
         let Style { step, newline } = self;
         match missing {
@@ -179,7 +179,7 @@ impl Style<'_> {
     }
 }
 
-/// The deepest of the tables that is there, and those that are not.
+/// The deepest of the tables that exists, and those that don't.
 fn descend<'n, 't>(
     root: &'n Node<'n>,
     table: &'t [&'t str],
@@ -207,14 +207,14 @@ fn span(node: &Node) -> Range<usize> {
     node.start()..node.end()
 }
 
-/// Where the comma behind a member is, if there is one.
+/// The position of the comma after a member, if any.
 fn comma(tokens: Option<&[TokenAndRange]>, member: &ObjectProp) -> Option<usize> {
     let mut tokens = tokens.unwrap_or_default().iter();
     let next = tokens.find(|token| token.range.start >= member.value.end())?;
     (next.token == Token::Comma).then_some(next.range.start)
 }
 
-/// How far the first member of the text stands to the right.
+/// The indentation of the first member.
 fn step<'t>(text: &'t str, root: &Node) -> &'t str {
     let first = root.as_object().and_then(|object| object.properties.first());
     let margin = first.and_then(|member| own_margin(text, member.range.start));
@@ -227,7 +227,7 @@ fn margin(text: &str, at: usize) -> &str {
     &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
 }
 
-/// The same, if there is nothing else before this place.
+/// Like `margin`, but only if nothing else precedes this position on its line.
 fn own_margin(text: &str, at: usize) -> Option<&str> {
     let margin = margin(text, at);
     text[..at - margin.len()]
@@ -236,7 +236,7 @@ fn own_margin(text: &str, at: usize) -> Option<&str> {
         .filter(|margin| text[..at].ends_with(margin))
 }
 
-/// Where what is at a place begins, together with the line break before it if it begins a line.
+/// The start of the item at a position, including the line break before it if it starts a line.
 fn line_start(text: &str, at: usize) -> usize {
     let before = text[..at].trim_end_matches([' ', '\t']);
     match before.strip_suffix('\n') {
@@ -245,7 +245,7 @@ fn line_start(text: &str, at: usize) -> usize {
     }
 }
 
-/// The text with these parts replaced, which do not overlap and stand in order.
+/// Replaces these ranges, which are in order and don't overlap.
 fn edit(text: &str, edits: &[(Range<usize>, String)]) -> String {
     let (mut edited, mut at) = (String::new(), 0);
     for (range, replacement) in edits {

@@ -1,4 +1,4 @@
-//! All clients: which are on this machine, and which are joined.
+//! All clients: which are installed, and which are joined.
 
 use serde_json::{Value, json};
 
@@ -43,7 +43,7 @@ enum State {
     Unclear,
 }
 
-/// Whether there is an entry of ours, and in which file; otherwise where it would be, or why that cannot be said.
+/// Whether we have an entry, and in which file; otherwise where it would be, or why that is unknown.
 fn state(client: &Client, surroundings: &Surroundings<'_>) -> (State, Option<String>) {
     let mut unclear = None;
     for scope in [JoinScope::Project, JoinScope::User] {

@@ -1,4 +1,4 @@
-//! What `tidelock join` says about one client.
+//! The messages of `tidelock join` about one client.
 
 use serde_json::json;
 
@@ -106,7 +106,7 @@ fn looked(wish: &Wish, found: &ExistingEntry) -> String {
     text
 }
 
-/// The command of the client that does the same, where it has one.
+/// The client's own command for this, if it has one.
 fn own_command(wish: &Wish) -> Option<String> {
     let [user, project] = wish.client.own?;
     let begin = match wish.scope {

@@ -1,5 +1,5 @@
-//! What a machine looks like to `join`: where configurations are, which programs are here, and which of them is this one.
-//! Nothing is changed by looking.
+//! The machine as `join` sees it: where configurations are, which programs are installed, and which of them is this
+//! one. Read-only.
 
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt as _;
@@ -10,7 +10,8 @@ use super::error::JoinError;
 use crate::cli::{JoinScope, JoinWay};
 
 const OWN_VARIABLES: [&str; 2] = ["TIDELOCK_HOME", "TIDELOCK_TOKEN_FILE"];
-/// Variables that say it if the first of those does not. Without them another daemon would be looked for.
+/// Variables that decide which daemon is meant if the first of those does not. Without them a client would look for
+/// another daemon.
 const SHARED_VARIABLES: [&str; 3] = ["XDG_RUNTIME_DIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME"];
 
 type Variable<'a> = &'a dyn Fn(&str) -> Option<OsString>;
@@ -32,7 +33,7 @@ impl<'a> Surroundings<'a> {
         })
     }
 
-    /// The file that an entry of a client belongs into; nothing if it has none for that scope.
+    /// The file for a client's entry; `None` if the client has none for that scope.
     pub(super) fn file(&self, client: &Client, scope: JoinScope) -> Result<Option<PathBuf>, JoinError> {
         let candidates: Vec<PathBuf> = match scope {
             JoinScope::User => {
@@ -74,7 +75,7 @@ impl<'a> Surroundings<'a> {
         let program = client.programs.iter().find_map(|program| self.on_path(program));
         let directory = || {
             let file = self.file(client, JoinScope::User).ok()??;
-            // The home itself is everybody's.
+            // The home directory itself says nothing about a client.
             let directory = file
                 .parent()
                 .filter(|directory| Some(*directory) != self.directory("HOME").as_deref());
@@ -131,7 +132,7 @@ impl<'a> Surroundings<'a> {
             (false, Passes::Unsure) => environment.extend(set(&SHARED_VARIABLES)),
         }
         if scope == JoinScope::Project {
-            // Others read that file, and have homes of their own.
+            // Others read that file, and have their own homes.
             environment.clear();
         }
         Program {
@@ -143,7 +144,7 @@ impl<'a> Surroundings<'a> {
     }
 }
 
-/// The repository that a directory is in, or the directory itself.
+/// The repository that contains a directory, or the directory itself.
 fn project_root(directory: &Path) -> &Path {
     let is_root = |directory: &&Path| directory.join(".git").symlink_metadata().is_ok();
     directory.ancestors().find(is_root).unwrap_or(directory)

@@ -1,4 +1,4 @@
-//! One table of a TOML text is put in or taken out, and everything else is written as it was.
+//! Inserts or removes one table of a TOML text, and writes everything else back unchanged.
 
 use serde_json::{Map, Value};
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike};
@@ -41,7 +41,7 @@ pub(super) fn remove(text: &str, table: &str, name: &str) -> Result<String, Stri
     Ok(document.to_string())
 }
 
-/// A table as it would be written into an empty file.
+/// A table as it would look in an empty file.
 pub(super) fn piece(table: &str, name: &str, entry: &Entry) -> String {
     insert("", table, name, entry).unwrap_or_default()
 }

@@ -1,13 +1,13 @@
-//! One entry of a YAML text is put in or taken out, line by line.
+//! Inserts or removes one entry of a YAML text, line by line.
 //!
-//! Only tables that stand at the margin, with their entries on lines of their own, are changed; whoever asked compares what
-//! the text means before and after, so that a text that is laid out otherwise is refused and never broken.
+//! Only top-level tables with their entries on separate lines are edited. The caller compares the meaning of the text
+//! before and after, so a text with another layout is refused and never broken.
 
 use serde_json::{Map, Value};
 
 use super::entry::Entry;
 
-/// How far an entry stands to the right, where nothing in the text says so.
+/// The default indentation, if the text doesn't show one.
 const USUAL_STEP: &str = "  ";
 
 pub(super) fn parse(text: &str) -> Result<Value, String> {
@@ -25,7 +25,7 @@ pub(super) fn parse(text: &str) -> Result<Value, String> {
 
 pub(super) fn insert(text: &str, table: &str, name: &str, entry: &Entry) -> String {
     let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
-    // An empty table is one whose entries are still to come.
+    // An empty table has yet to get its first entry.
     let empty = format!("{table}: {{}}");
     let opened = |line: &str| match line.strip_prefix(&empty) {
         Some(rest) => format!("{table}:{rest}"),
@@ -75,7 +75,7 @@ pub(super) fn remove(text: &str, table: &str, name: &str) -> String {
         .iter()
         .take_while(|line| margin(line).len() > depth);
     let end = start + 1 + deeper.count();
-    // A table without entries would be no table any more.
+    // A table without entries would no longer be a table.
     let mut head_line = lines[head].to_owned();
     let is_last = lines[block.start..start]
         .iter()
@@ -92,7 +92,7 @@ pub(super) fn remove(text: &str, table: &str, name: &str) -> String {
     )
 }
 
-/// Whether a line begins a table of that name, and says nothing else.
+/// Whether a line starts a table of that name and contains nothing else.
 fn is_key(line: &str, name: &str) -> bool {
     let rest = line.strip_prefix(name).and_then(|rest| rest.strip_prefix(':'));
     rest.is_some_and(|rest| rest.trim().is_empty() || rest.trim_start().starts_with('#'))

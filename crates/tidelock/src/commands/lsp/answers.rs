@@ -55,7 +55,7 @@ pub(super) fn edit(answer: &EditAnswer) -> (String, Vec<String>) {
         text.push('\n');
     }
     if text.is_empty() {
-        // What becomes of whole files has no lines to show.
+        // Operations on whole files have no lines to show.
         text = answer
             .files
             .iter()

@@ -1,4 +1,4 @@
-//! Which servers are configured, and what lets a repository have a say in that.
+//! The configured servers, and the trust that lets a repository configure some.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use crate::printable::{Answer, cut, one_line, printable};
 use crate::start::Repeat;
 use crate::units::format_count;
 
-/// How much of a list of languages, or of a way to install, stands in a column.
+/// The width of a column with languages or install instructions.
 const COLUMN_CHARACTERS: usize = 40;
 
 pub(super) fn show(arguments: &ConfigArguments, client: &Client) -> Result<Report, Failure> {
@@ -55,7 +55,7 @@ fn current_hash(path: &str, client: &Client) -> Result<String, Failure> {
     Ok(config.hash)
 }
 
-/// The configuration for a directory, from a daemon that runs already.
+/// The configuration for a directory, from a daemon that is already running.
 pub(in crate::commands) fn read(directory: &Path, client: &Client) -> Result<LspConfig, ClientError> {
     let answer: serde_json::Value = client.get(&path(&directory.to_string_lossy()))?;
     printable(&answer)
@@ -70,7 +70,7 @@ fn describe(palette: Palette, config: &LspConfig) -> String {
         return "No language servers are configured.\n".to_owned();
     }
     let mut servers: Vec<&ConfiguredServer> = config.servers.iter().collect();
-    // What can be used comes first; the sort keeps the names in order within.
+    // Usable servers come first; the sort is stable, so names stay in order.
     servers.sort_by_key(|server| rank(server));
     let found = config.servers.iter().filter(|server| rank(server) == 0).count();
     let total = format!(
@@ -122,7 +122,7 @@ pub(in crate::commands) fn row(server: &ConfiguredServer) -> Vec<Cell> {
     ]
 }
 
-/// What is the matter with files, and the command that trusts one.
+/// Problems with files, and the command that trusts one.
 fn notes(config: &LspConfig) -> Vec<String> {
     config
         .notes

@@ -1,4 +1,4 @@
-//! What servers have to say about a file, as compilers say it.
+//! The diagnostics of a file, in the format of compilers.
 
 use protocol::{Diagnostic, DiagnosticSeverity, DiagnosticsAnswer};
 

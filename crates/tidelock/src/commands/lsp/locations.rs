@@ -1,10 +1,10 @@
-//! Answers that are places: one a line, as editors and terminals know them.
+//! Answers that are locations: one per line, in a form that editors and terminals recognize.
 
 use protocol::{Call, CallsAnswer, Location, LocationsAnswer, NotAnswered, Position, Symbol, SymbolsAnswer};
 
 use crate::printable::{cut, one_line};
 
-/// How much of a detail, such as a type, stands behind a name.
+/// How much of a detail, such as a type, follows a name.
 const DETAIL_CHARACTERS: usize = 80;
 
 /// `path:line:column`.
@@ -16,7 +16,7 @@ pub(super) fn cut_note(shown: usize, total: u64) -> Option<String> {
     (total > shown as u64).then(|| format!("showing {shown} of {total}"))
 }
 
-/// Says who should have answered and did not.
+/// Lists the servers that should have answered and did not.
 pub(super) fn missing_servers(not_answered: &[NotAnswered]) -> Vec<String> {
     not_answered
         .iter()
@@ -41,7 +41,7 @@ fn location(location: &Location) -> String {
     }
 }
 
-/// The symbols of one file, each as deep as it stands.
+/// The symbols of one file, indented by depth.
 pub(super) fn outline(answer: &SymbolsAnswer) -> (String, Vec<String>) {
     let place = |symbol: &Symbol| match symbol.range {
         Some(range) => format!("{}:{}", range.start.line, range.start.column),
@@ -111,7 +111,7 @@ fn call(call: &Call) -> String {
     text
 }
 
-/// The text, or that there is nothing.
+/// The text, or a message if it is empty.
 pub(super) fn or_none(text: String, none: &str) -> String {
     if text.is_empty() {
         format!("{none}\n")

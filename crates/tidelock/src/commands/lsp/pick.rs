@@ -1,4 +1,4 @@
-//! Which server is meant: an id says it, and a name says it as long as it is clear.
+//! Finds the server the user means: by an id, or by a name if it is unambiguous.
 
 use std::path::Path;
 
@@ -6,8 +6,8 @@ use protocol::Server;
 
 use crate::error::{Exit, Failure};
 
-/// Finds the server of an id or a name. Among several of a name, the one whose root is nearest above `directory` is
-/// meant, since whoever stands in a project speaks of its server.
+/// Finds a server by id or name. If several have the name, picks the one whose root is nearest above `directory`: a
+/// user in a project means its server.
 pub(super) fn pick<'a>(servers: &'a [Server], wanted: &str, directory: &Path) -> Result<&'a Server, Failure> {
     if let Some(server) = servers.iter().find(|server| server.id == wanted) {
         return Ok(server);

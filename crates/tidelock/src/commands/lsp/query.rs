@@ -1,4 +1,4 @@
-//! One verb per query: what is sent, and how the answer reads.
+//! One verb per query: what it sends, and how to show the answer.
 
 use std::path::Path;
 use std::time::Duration;
@@ -19,13 +19,14 @@ use crate::paths;
 use crate::printable::{Answer, printable};
 use crate::start::Repeat;
 
-/// How much longer than the query itself its answer may take: the daemon decides when the time is over, and says so.
+/// How much longer than the query's own timeout the answer may take: the daemon decides when time is up, and reports
+/// that.
 const GRACE: Duration = Duration::from_secs(15);
 
-/// How an answer reads: the text, and what goes to standard error.
+/// Formats an answer: the text, and what goes to standard error.
 type Describe = fn(Palette, &Value) -> Result<(String, Vec<String>), ClientError>;
 
-/// One question: the route that answers it, what is sent, and how the answer reads.
+/// One query: its route, its parameters, and how to show the answer.
 struct Query<'a> {
     name: &'static str,
     body: CodeQuery,
@@ -34,7 +35,7 @@ struct Query<'a> {
 }
 
 pub(super) fn run(command: &LspCommand, client: &Client) -> Result<Report, Failure> {
-    // What is wrong with the arguments is said before a daemon is started for them.
+    // Report invalid arguments before starting a daemon.
     let Query {
         name,
         body,
@@ -53,7 +54,7 @@ pub(super) fn run(command: &LspCommand, client: &Client) -> Result<Report, Failu
     Ok(Report::success(answer, text).with_notes(notes))
 }
 
-/// A request of the protocol itself. Nobody knows whether it changes something, so it is never sent twice.
+/// A raw protocol request. It may change something, so it is never sent twice.
 pub(super) fn raw(arguments: &RequestArguments, client: &Client) -> Result<Report, Failure> {
     let server = find(&arguments.server.server, client)?;
     let request = RawRequest {

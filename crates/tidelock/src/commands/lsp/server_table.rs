@@ -1,4 +1,4 @@
-//! Servers as they are shown on a terminal.
+//! Servers as shown on a terminal.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::output::{Cell, Palette, Tone, fields, list};
 use crate::printable::{cut, one_line};
 use crate::units::{format_bytes, format_duration};
 
-/// How much of an error stands in a field.
+/// How much of an error is shown in a field.
 const ERROR_CHARACTERS: usize = 300;
 
 pub(super) fn rows(palette: Palette, servers: &[Server], none: &str) -> String {
@@ -138,7 +138,7 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// A server that is ready; its name is what stands before the last dash of the id.
+    /// A ready server; its name is the part before the last dash of the id.
     pub(in super::super) fn server(id: &str, root: &str) -> Server {
         Server {
             id: id.to_owned(),

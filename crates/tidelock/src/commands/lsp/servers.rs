@@ -1,4 +1,4 @@
-//! Servers as people look after them.
+//! Manages language servers.
 
 use std::path::Path;
 
@@ -50,7 +50,7 @@ fn what_to_start(arguments: &StartArguments, client: &Client) -> Result<StartSer
         });
     }
     let path = Path::new(&arguments.what);
-    // What looks like a path is one; what does not may be the name of a server that was used.
+    // If it looks like a path, it is one; otherwise it may be the name of a server that was used before.
     if path.exists() || arguments.what.contains(['/', '.']) {
         return Ok(StartServer {
             path: paths::existing(path)?,
@@ -72,7 +72,7 @@ fn what_to_start(arguments: &StartArguments, client: &Client) -> Result<StartSer
     Ok(StartServer {
         path: server.root.clone(),
         server: Some(server.server),
-        // It shall be the one that was, and not one further up.
+        // Start it at the same root as before, not at one further up.
         workspace: workspace.or(Some(server.root)),
         ..StartServer::default()
     })
@@ -129,7 +129,7 @@ pub(super) fn log(wanted: &str, client: &Client) -> Result<Report, Failure> {
     Ok(Report::shown(lines(client.palette(), &log), log))
 }
 
-/// The server that is meant by an id or a name.
+/// Finds a server by id or name.
 pub(super) fn find(wanted: &str, client: &Client) -> Result<Server, Failure> {
     let directory = paths::current_directory()?;
     let answer = client.fetch(SERVERS)?;

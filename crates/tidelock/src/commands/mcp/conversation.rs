@@ -1,4 +1,4 @@
-//! What is remembered of a conversation: what has no answer yet, and how it was opened. It does nothing by itself.
+//! The state of a conversation: the unanswered requests, and how it was opened. It does no I/O.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -7,18 +7,18 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-/// How many requests may wait for their answers. The daemon answers all but a handful at once; an agent that sends more
-/// than this is told to wait.
+/// How many requests may wait for their answers. The daemon answers all but a handful at once; an agent that sends
+/// more is asked to wait.
 const IN_FLIGHT: usize = 1024;
-/// How many questions of the daemon may wait for theirs. There is one for each call that asks the user.
+/// How many questions of the daemon may wait for their answers. There is one for each call that asks the user.
 const ASKED: usize = 64;
-/// The id of the request that opens a conversation again. No agent has a reason to use it.
+/// The id of the request that reopens a conversation. No agent has a reason to use it.
 const REPLAY_ID: &str = "tidelock-opens-again";
 
 const RESTARTED: &str = "the daemon was restarted; look at the state and try again";
 const TOO_MANY: &str = "too many requests have no answer yet; wait for some of them";
 
-/// A conversation between an agent and the daemon. Ids are kept as they are written.
+/// A conversation between an agent and the daemon. Ids are kept exactly as written.
 #[derive(Debug, Default)]
 pub(super) struct Conversation {
     in_flight: BTreeSet<String>,
@@ -30,9 +30,9 @@ pub(super) struct Conversation {
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Pass {
-    /// It goes on. A request needs a daemon, and says its id.
+    /// Forward it. A request needs a daemon, and carries its id.
     On(Option<String>),
-    /// It does not.
+    /// Drop it.
     Nowhere,
     Answered(Vec<u8>),
 }
@@ -59,7 +59,7 @@ struct Cancelled<'a> {
 impl Conversation {
     pub(super) fn agent_says(&mut self, line: &[u8]) -> Pass {
         let Ok(head) = serde_json::from_slice::<Head<'_>>(line) else {
-            // The daemon knows what to say about it.
+            // Let the daemon report what is wrong with it.
             return Pass::On(None);
         };
         let id = head.id.map(|id| id.get().to_owned());
@@ -84,12 +84,12 @@ impl Conversation {
             (None, Some("notifications/cancelled")) => {
                 let params = head.params.map_or("null", RawValue::get);
                 if let Ok(Cancelled { request_id: Some(id) }) = serde_json::from_str(params) {
-                    // A request that was cancelled has no answer.
+                    // A cancelled request gets no answer.
                     self.in_flight.remove(id.get());
                 }
                 Pass::On(None)
             }
-            // An answer to a question of a daemon that is gone is of no use to the next one.
+            // The next daemon has no use for an answer to a question of the last one.
             (Some(id), None) => match self.asked.remove(&id) {
                 true => Pass::On(None),
                 false => Pass::Nowhere,
@@ -118,12 +118,12 @@ impl Conversation {
         }
         match self.in_flight.remove(id) {
             true => Pass::On(None),
-            // It was cancelled, or answered already when the daemon was lost.
+            // It was cancelled, or already answered when the daemon was lost.
             false => Pass::Nowhere,
         }
     }
 
-    /// The daemon is gone. These are the answers to everything that it left unanswered.
+    /// The daemon is gone. Returns answers to everything that it left unanswered.
     pub(super) fn lost(&mut self) -> Vec<Vec<u8>> {
         self.asked.clear();
         self.opening = None;
@@ -131,15 +131,15 @@ impl Conversation {
         ids.iter().map(|id| error(id, RESTARTED)).collect()
     }
 
-    /// A request cannot be brought to a daemon. This is the answer to it.
+    /// A request can't reach a daemon. Returns the answer to it.
     pub(super) fn unreachable(&mut self, id: &str, why: &str) -> Vec<u8> {
         self.in_flight.remove(id);
         self.opening.take_if(|(opening, _)| opening == id);
         error(id, &format!("the daemon cannot be reached: {why}"))
     }
 
-    /// How the conversation is opened with another daemon: a request, and what is said after its answer. Nothing if it was
-    /// not opened, or needs no opening.
+    /// How to reopen the conversation with another daemon: a request, and what to send after its answer. `None` if it
+    /// was not opened, or needs no opening.
     pub(super) fn reopening(&self) -> Option<(Vec<u8>, Option<Vec<u8>>)> {
         let mut request: Value = serde_json::from_slice(self.opened.as_ref()?).ok()?;
         request["id"] = json!(REPLAY_ID);
@@ -147,13 +147,12 @@ impl Conversation {
     }
 }
 
-/// A request is called by a text or a whole number. Anything else is no name to answer it by: not every reader can even read
-/// it.
+/// A request id is a string or an integer. Anything else can't be answered: not every reader can even parse it.
 fn is_request_id(id: &str) -> bool {
     id.starts_with('"') || id.parse::<i64>().is_ok()
 }
 
-/// What an answer is to the request that opens a conversation again.
+/// Checks whether a line answers the request that reopens a conversation, and with what result.
 pub(super) fn reopened(line: &[u8]) -> Option<Result<(), String>> {
     let head: Head<'_> = serde_json::from_slice(line).ok()?;
     let is_answer = head.method.is_none() && head.id.is_some_and(|id| id.get() == format!("\"{REPLAY_ID}\""));
@@ -163,7 +162,7 @@ pub(super) fn reopened(line: &[u8]) -> Option<Result<(), String>> {
     })
 }
 
-/// What an agent is told whose line is too long. Nobody knows which request it was.
+/// The error for a line that is too long. It can't name the request.
 pub(super) fn too_long(limit: usize) -> Vec<u8> {
     error("null", &format!("a message may have at most {limit} bytes"))
 }
@@ -260,7 +259,7 @@ mod tests {
         let mut conversation = Conversation::default();
         assert_eq!(conversation.reopening(), None);
         conversation.agent_says(INITIALIZE);
-        // It is not open before the daemon has said so.
+        // It isn't open until the daemon has confirmed it.
         assert_eq!(conversation.reopening(), None);
         conversation.daemon_says(br#"{"id":0,"result":{}}"#);
         let initialized = br#"{"method":"notifications/initialized"}"#;

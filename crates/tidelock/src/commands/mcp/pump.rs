@@ -1,14 +1,14 @@
-//! Lines go from the agent to the daemon, and back.
+//! Forwards lines from the agent to the daemon, and back.
 //!
-//! Two threads that block: this one reads what the agent says, another one what the daemon says. Nothing is quicker, and
-//! each line costs one read and one write on the way.
+//! Two blocking threads: this one reads from the agent, the other one from the daemon. This is the fastest way: each
+//! line costs one read and one write.
 //!
-//! 1. A connection has a number. Whoever finds that it is broken says which one it saw; the first to say so answers what it
-//!    left unanswered, and a later one finds that it is over.
-//! 2. Only this thread connects, and only when the agent asks for something: a daemon that was stopped on purpose is not
-//!    started again by an agent that is idle.
-//! 3. A request is noted as unanswered before it is sent. So it is either answered by the daemon, or by whoever finds that
-//!    the daemon is gone, and never by both: an answer to what is not noted goes nowhere.
+//! 1. A connection has a number. A thread that finds it broken reports the number it saw; the first report answers
+//!    what the connection left unanswered, and a later one finds that it is already over.
+//! 2. Only this thread connects, and only when the agent asks for something: an idle agent never restarts a daemon
+//!    that was stopped on purpose.
+//! 3. A request is recorded as unanswered before it is sent. So it is answered either by the daemon or by the thread
+//!    that finds the daemon gone, never by both: an answer to a request that is not recorded is dropped.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::Shutdown;
@@ -21,19 +21,19 @@ use super::conversation::{Conversation, Pass, reopened, too_long};
 use crate::commands::lines::{Read, read};
 use crate::error::Failure;
 
-/// The longest line of an agent, which is as much as the daemon takes.
+/// The longest line of an agent, which is the daemon's limit.
 const LINE_LIMIT_BYTES: usize = 4 << 20;
-/// The longest line of the daemon: a resource of four MiB grows when it is written as JSON.
+/// The longest line of the daemon: a resource of 4 MiB grows when it is written as JSON.
 const ANSWER_LIMIT_BYTES: usize = 64 << 20;
-/// How long the next daemon may take to open the conversation again.
+/// How long the next daemon may take to reopen the conversation.
 const REOPEN_TIMEOUT: Duration = Duration::from_secs(20);
-/// How long answers are waited for when the agent has said its last word. The daemon gives up a little earlier.
+/// How long to wait for answers after the agent closes its end. The daemon gives up a little earlier.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(10);
 const BUFFER_BYTES: usize = 64 * 1024;
 
 #[derive(Debug, Default)]
 struct Bridge {
-    /// Guards the conversation and its connection; held to look at a line, never while one is read or written.
+    /// Guards the conversation and its connection; held to inspect a line, never while one is read or written.
     state: Mutex<State>,
 }
 
@@ -50,7 +50,7 @@ enum Agent {
     HasGone,
 }
 
-/// Serves an agent until it has nothing more to say, or does not listen any more.
+/// Serves an agent until it closes its end or stops reading.
 pub(super) fn run<O>(
     first: UnixStream,
     connect: impl Fn() -> Result<UnixStream, Failure>,
@@ -111,7 +111,7 @@ impl<O: Write + Clone + Send + 'static> Pump<O> {
         };
         let (number, stream) = match (connection, id) {
             (Some(connection), _) => connection,
-            // Nobody waits for an answer to it, and the next daemon has nothing that it could be about.
+            // It expects no answer, and is of no use to the next daemon.
             (None, None) => return Ok(Agent::Listens),
             (None, Some(id)) => match self.reconnect(connect) {
                 Ok(connection) => connection,
@@ -127,7 +127,7 @@ impl<O: Write + Clone + Send + 'static> Pump<O> {
         }
     }
 
-    /// Finds a daemon and opens the conversation again, as if nothing had happened.
+    /// Finds a daemon and reopens the conversation, as if nothing had happened.
     fn reconnect(
         &mut self,
         connect: &impl Fn() -> Result<UnixStream, Failure>,
@@ -142,7 +142,7 @@ impl<O: Write + Clone + Send + 'static> Pump<O> {
         self.take_up(reader).map_err(|error| error.to_string())
     }
 
-    /// Goes on with a connection: another thread hands on what the daemon says.
+    /// Continues with a connection: another thread forwards what the daemon sends.
     fn take_up(&mut self, mut reader: BufReader<UnixStream>) -> io::Result<(u64, Arc<UnixStream>)> {
         let stream = Arc::new(reader.get_ref().try_clone()?);
         let number = {
@@ -152,7 +152,7 @@ impl<O: Write + Clone + Send + 'static> Pump<O> {
             state.connection = Some((number, Arc::clone(&stream)));
             number
         };
-        // There is one message in its life.
+        // It carries a single message.
         let (over, ended) = mpsc::sync_channel(1);
         self.ended = Some(ended);
         let (shared, mut to_agent) = (Arc::clone(&self.shared), self.to_agent.clone());
@@ -160,20 +160,20 @@ impl<O: Write + Clone + Send + 'static> Pump<O> {
             .name("from the daemon".to_owned())
             .spawn(move || {
                 shared.hand_on(number, &mut reader, &mut to_agent);
-                // Whoever does not wait for it has ended.
+                // If the receiver is gone, it has ended.
                 let _told = over.send(());
             })?;
         Ok((number, stream))
     }
 
-    /// Tells the daemon that nothing more comes, and waits for the answers that are on their way.
+    /// Tells the daemon that no more requests follow, and waits for pending answers.
     fn leave(&mut self) {
         let connection = self.shared.state().connection.clone();
         let (Some((_, stream)), Some(ended)) = (connection, &self.ended) else {
             return;
         };
         if stream.shutdown(Shutdown::Write).is_ok() {
-            // Over, or not in time: either way there is nothing left to do.
+            // Done or timed out: either way there is nothing left to do.
             let _ended = ended.recv_timeout(LEAVE_TIMEOUT);
         }
     }
@@ -184,13 +184,14 @@ impl Bridge {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Hands on what the daemon says until it says nothing more.
+    /// Forwards what the daemon sends until it ends.
     fn hand_on(&self, number: u64, reader: &mut BufReader<UnixStream>, to_agent: &mut impl Write) {
         let mut line = Vec::new();
         while let Ok(Read::Line) = read(reader, &mut line, ANSWER_LIMIT_BYTES) {
             let passed = self.state().conversation.daemon_says(&line);
             if passed == Pass::On(None) && write_to(to_agent, &line) == Agent::HasGone {
-                // Nobody listens: the daemon need not go on, and the next line of the agent finds that out.
+                // The agent stopped reading: the daemon need not continue, and the agent's next line will
+                // show that.
                 drop(reader.get_ref().shutdown(Shutdown::Both));
                 break;
             }
@@ -198,7 +199,7 @@ impl Bridge {
         self.lost(number, to_agent);
     }
 
-    /// A connection is over. What it left unanswered is answered, by whoever says so first.
+    /// A connection is over. The first thread to report it answers what was left unanswered.
     fn lost(&self, number: u64, to_agent: &mut impl Write) -> Agent {
         let answers = {
             let mut state = self.state();
@@ -215,7 +216,7 @@ impl Bridge {
     }
 }
 
-/// Opens a conversation, and keeps the answer to that from the agent, who has had one.
+/// Reopens a conversation, and hides the response from the agent, which already had one.
 fn reopen(reader: &mut BufReader<UnixStream>, request: &[u8], after: Option<&[u8]>) -> io::Result<()> {
     reader.get_ref().set_read_timeout(Some(REOPEN_TIMEOUT))?;
     reader.get_ref().write_all(request)?;

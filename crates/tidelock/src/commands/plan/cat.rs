@@ -1,4 +1,4 @@
-//! A file of a sandbox.
+//! Prints a file of a sandbox.
 
 use std::io::{self, ErrorKind, Write};
 
@@ -38,7 +38,7 @@ pub(super) fn run(arguments: &CatArguments, client: &Client) -> Result<Report, F
     Ok(Report::success(answer, told(&shown)))
 }
 
-/// The bytes of a file; nothing if it is none.
+/// The bytes of a file; `None` if it is not a regular file.
 fn content(file: &PlanFile) -> Option<Vec<u8>> {
     match (&file.text, &file.base64) {
         (Some(text), _) => Some(text.as_bytes().to_vec()),
@@ -47,7 +47,7 @@ fn content(file: &PlanFile) -> Option<Vec<u8>> {
     }
 }
 
-/// What is no file, in lines.
+/// Describes something that is not a regular file.
 fn told(file: &PlanFile) -> String {
     match &file.target {
         Some(target) => format!("{target}\n"),

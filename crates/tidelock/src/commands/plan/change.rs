@@ -1,4 +1,4 @@
-//! Plans are sealed and given up, and what is left of them is freed.
+//! Seals and discards plans, and frees their space.
 
 use protocol::{ChangePlan, CollectPlans, ForgetPlan, Plan, PlanForgotten, PlansCollected};
 use serde_json::json;
@@ -41,7 +41,7 @@ pub(super) fn discard(arguments: &DiscardArguments, client: &Client) -> Result<R
 }
 
 pub(super) fn forget(arguments: &ForgetArguments, client: &Client) -> Result<Report, Failure> {
-    // What cannot be found is said before anything is gone.
+    // Report what can't be found before removing anything.
     let ids = arguments.plans.iter().map(|wanted| PLAN.find(wanted, client));
     let ids = ids.collect::<Result<Vec<_>, _>>()?;
     let (mut answers, mut text) = (Vec::new(), String::new());

@@ -13,7 +13,7 @@ use crate::output::{Cell, Palette, Report, Tone, table};
 use crate::printable::{cut, printable};
 use crate::units::format_count;
 
-/// How many of the newest changesets are shown with their changes. Each is one more question to the daemon.
+/// How many of the newest changesets are shown with their changes. Each takes another request.
 const WITH_CHANGES: usize = 20;
 const CHANGES: usize = 20;
 const TEXT_CHARACTERS: usize = 100;

@@ -1,4 +1,4 @@
-//! The checks of a plan are run as jobs in its sandbox, and followed to their end.
+//! Runs the checks of a plan as jobs in its sandbox, and follows them to their end.
 
 use std::io;
 
@@ -20,7 +20,7 @@ use crate::output::{Format, Palette, Report};
 use crate::printable::{Answer, cut, printable};
 use crate::start::Repeat;
 
-/// How much of a command is shown above what it writes.
+/// How much of a command is shown above its output.
 const COMMAND_CHARACTERS: usize = 200;
 
 pub(super) fn run(arguments: &CheckArguments, client: &Client) -> Result<Report, Failure> {
@@ -60,8 +60,8 @@ pub(super) struct Checked {
     pub(super) interrupted: Interrupted,
 }
 
-/// Runs the checks that have to be run, shows what they write on standard error, and waits until it is known what became
-/// of each. The first Ctrl-C cancels them, the second one leaves them alone.
+/// Runs the pending checks, shows their output on standard error, and waits for the result of each. The first Ctrl-C
+/// cancels them, the second one detaches.
 pub(super) fn run_checks(
     id: &str,
     request: &CheckPlan,
@@ -102,7 +102,7 @@ pub(super) fn run_checks(
         }
     }
     drop(listener);
-    // That a job has ended is told before the plan knows what it means.
+    // The end of a job is reported before the plan knows the result.
     let is_known = |plan: &Plan| plan.checks.iter().all(|check| check.state != CheckState::Running);
     let answer = until(id, is_known, interrupts, client)?;
     Ok(Checked { answer, interrupted })
@@ -114,12 +114,12 @@ fn cancel<'a>(client: &Client, jobs: impl Iterator<Item = &'a str>) {
     };
     for job in jobs {
         let path = format!("{JOBS}/{}/cancel", path_segment(job));
-        // One that has ended meanwhile cannot be cancelled, and need not be.
+        // A job that has ended in the meantime can't be cancelled, and need not be.
         drop(client.post::<Value>(&path, Some(&request)));
     }
 }
 
-/// Shows what a check writes on standard error: standard output is for the result. Programs get the result alone.
+/// Shows a check's output on standard error: standard output is for the result. Programs only get the result.
 #[derive(Debug)]
 pub(in crate::commands) struct Aside {
     printer: Option<OutputPrinter>,

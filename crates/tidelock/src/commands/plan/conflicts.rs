@@ -1,4 +1,4 @@
-//! Why an attempt did not come to pass: what is in the way, file by file.
+//! Why an attempt failed: the conflicts, file by file.
 
 use protocol::{PlanConflict, PlanConflictHunk};
 
@@ -6,7 +6,7 @@ use crate::output::{Palette, Tone};
 use crate::printable::cut;
 use crate::units::format_count;
 
-/// How many files are shown. Whoever has more looks at them one by one.
+/// How many files are shown. With more, it's better to view them one by one.
 const FILES: usize = 20;
 const HUNKS: usize = 5;
 const LINES: usize = 12;
@@ -54,7 +54,7 @@ fn describe_hunk(palette: Palette, hunk: &PlanConflictHunk, text: &mut String) {
     }
 }
 
-/// A line that keeps its indentation and is not too long.
+/// A line with its indentation, cut to a maximum length.
 fn bounded(line: &str) -> String {
     if line.chars().count() <= LINE_CHARACTERS {
         return line.trim_end().to_owned();

@@ -21,9 +21,9 @@ use crate::start::Repeat;
 
 /// How long the daemon may be silent while it compares contents.
 const SILENCE: Duration = Duration::from_secs(10 * 60);
-/// The largest diff that is taken into memory. A patch is handed on as it comes and has no such limit.
+/// The largest diff that is read into memory. A patch is streamed and has no such limit.
 const DIFF_LIMIT_BYTES: usize = 256 << 20;
-/// How wide a terminal is that does not say so.
+/// The assumed width of a terminal that does not report one.
 const USUAL_COLUMNS: usize = 80;
 
 pub(super) fn run(arguments: &DiffArguments, client: &Client) -> Result<Report, Failure> {
@@ -71,7 +71,7 @@ fn names(diff: &PlanDiff) -> String {
     lines.collect()
 }
 
-/// A diff as it was sent, and as it can be shown.
+/// A diff as it was sent, and in printable form.
 pub(in crate::commands) fn read_diff(
     id: &str,
     query: &str,
@@ -107,30 +107,30 @@ fn paged(path: &str, client: &Client) -> Result<Report, Failure> {
     let mut pager = None;
     let mut painter = Painter::new(client.palette());
     download(path, client, |piece| {
-        // Only once there is something to read: an error is said on the terminal itself.
+        // Only once there is something to read: errors go to the terminal itself.
         let pager = pager.get_or_insert_with(Pager::start);
         pager.write(&painter.paint(piece))
     })?;
     if let Some(mut pager) = pager {
-        // Whoever has seen enough needs no rest.
+        // If the reader has quit, the rest is not needed.
         drop(pager.write(&painter.finish()));
         pager.finish().map_err(|source| ClientError::Output { source })?;
     }
     Ok(Report::already_told())
 }
 
-/// Hands a patch on. A reader who has seen enough is no error.
+/// Streams a patch. It's not an error if the reader has seen enough.
 fn download(
     path: &str,
     client: &Client,
     mut take: impl FnMut(&[u8]) -> io::Result<()>,
 ) -> Result<(), Failure> {
-    // A daemon is started by asking for the plan, so that the patch itself is asked for only once.
+    // Requesting the plan starts a daemon if needed, so the patch itself is requested only once.
     let plan = path.rsplit_once("/diff").map_or(path, |(plan, _)| plan);
     client.ask(Repeat::Harmless, |client| client.get::<Value>(plan))?;
     let headers = [(ACCEPT, "text/x-diff".to_owned())];
     let ended = client.download_patiently(path, &headers, SILENCE, &mut take);
-    // What cannot be written is perhaps known only now.
+    // A write error may show up only now.
     let ended = ended.and_then(|()| {
         let flushed = io::stdout().flush();
         flushed.map_err(|source| ClientError::Output { source })

@@ -1,4 +1,4 @@
-//! A command runs in the sandbox of a plan that is there.
+//! Runs a command in the sandbox of an existing plan.
 
 use protocol::{CheckPlan, Plan};
 use serde_json::{Value, json};

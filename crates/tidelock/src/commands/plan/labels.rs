@@ -1,15 +1,15 @@
-//! The words for what a plan is.
+//! The wording for plans.
 
 use protocol::{CheckState, DiffSummary, Plan, PlanCheck, PlanState};
 
 use crate::output::{Cell, Tone};
 use crate::units::format_count;
 
-/// How many of the last letters of an id are shown where it is to be typed again. Six are enough to tell a million
-/// plans apart most of the time, and whoever is unlucky is told.
+/// How many of an id's last characters are shown where the user may type it again. Six are usually enough to tell a
+/// million plans apart, and an ambiguous id is reported.
 const SHORT: usize = 6;
 
-/// The end of an id, which is all that has to be typed.
+/// The end of an id, which is all the user has to type.
 pub(in crate::commands) fn short(id: &str) -> &str {
     let start = id.len().saturating_sub(SHORT);
     id.get(start..).unwrap_or(id)
@@ -58,7 +58,7 @@ pub(super) fn checks(plan: &Plan) -> Cell {
     }
 }
 
-/// With how many other plans it overlaps, and in how many files that conflicts.
+/// How many other plans it overlaps with, and in how many files they conflict.
 pub(super) fn overlaps(plan: &Plan) -> Cell {
     let conflicts = plan
         .overlaps
@@ -81,7 +81,7 @@ pub(in crate::commands) fn summary(summary: &DiffSummary) -> String {
     }
 }
 
-/// What can be done next with a plan, as it would be typed.
+/// The next possible commands for a plan, as the user would type them.
 pub(in crate::commands) fn next(plan: &Plan) -> Vec<String> {
     let id = short(&plan.id);
     let line = |text: &str| format!("tidelock plan {text}");

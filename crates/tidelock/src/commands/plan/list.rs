@@ -1,4 +1,4 @@
-//! Plans, one a line.
+//! Lists plans, one per line.
 
 use protocol::{Plan, PlanList};
 use serde_json::json;

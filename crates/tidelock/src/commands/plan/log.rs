@@ -1,4 +1,4 @@
-//! What has happened to a plan, and what happens to it from now on.
+//! A plan's history, past and new.
 
 use std::io;
 
@@ -27,7 +27,7 @@ pub(super) fn run(arguments: &LogArguments, client: &Client) -> Result<Report, F
             Ok(Report::success(value, rows(client.palette(), &history.moments)))
         }
         Reach::Follow => {
-            // Whether there is such a plan, or a daemon, is said before the wait begins.
+            // Report a missing plan or daemon before the wait begins.
             get(&id, "", client)?;
             let mut telling = LogPrinter {
                 palette: client.palette(),
@@ -54,7 +54,7 @@ fn past(id: &str, client: &Client) -> Result<Vec<Value>, Failure> {
         let last = page.last().and_then(|moment| moment["sequence"].as_u64());
         moments.extend(page);
         match last {
-            // A place that does not move on would be asked for for ever.
+            // Without this check, a position that does not advance would loop forever.
             Some(place) if !is_last && place > after => after = place,
             _ => return Ok(moments),
         }
@@ -90,7 +90,7 @@ impl Follower for LogPrinter {
 enum LogItem {
     Moment(PlanMoment),
     Resync(u64),
-    /// Something that we have not heard of, or a sign of life.
+    /// An unknown event, or a heartbeat.
     Other,
 }
 
@@ -102,7 +102,7 @@ fn understand(event: &ServerEvent) -> LogItem {
     serde_json::from_str(&event.data).map_or(LogItem::Other, LogItem::Moment)
 }
 
-/// Nothing more happens to a plan that was discarded. One that was applied can be taken back.
+/// Nothing more happens to a discarded plan. An applied one can be undone.
 fn is_last(told: &LogItem) -> bool {
     matches!(told, LogItem::Moment(moment) if moment.event == "discarded")
 }

@@ -1,4 +1,4 @@
-//! A plan is opened.
+//! Opens a plan.
 
 use protocol::{OpenPlan, Plan};
 
@@ -28,7 +28,7 @@ pub(super) fn run(arguments: &NewArguments, client: &Client) -> Result<Report, F
     Ok(Report::shown(told(&plan), plan))
 }
 
-/// What is asked for. The directory does not count for a plan that has a parent.
+/// Builds the request. The directory is ignored for a plan with a parent.
 pub(in crate::commands) fn order(
     arguments: &OpenArguments,
     directory: String,
@@ -49,7 +49,7 @@ pub(in crate::commands) fn order(
     })
 }
 
-/// Opens a plan. Whoever has a key may ask twice.
+/// Opens a plan. With an idempotency key, the request may be repeated.
 fn open(order: &OpenPlan, client: &Client) -> Result<Answer<Plan>, Failure> {
     let repeat = match order.idempotency_key {
         Some(_) => Repeat::Harmless,

@@ -1,4 +1,4 @@
-//! What became of an attempt to apply plans, to take one back, or to move one to the present.
+//! The results of applying, undoing and rebasing plans.
 
 use protocol::{ApplyPlans, ChangePlan, OutcomeKind, OutcomePath, PlanOutcome, UndoPlan};
 use serde_json::Value;
@@ -27,7 +27,7 @@ pub(super) fn run_apply(arguments: &ApplyArguments, client: &Client) -> Result<R
     let mut plans: Vec<String> = Vec::new();
     for plan in &arguments.plans {
         let id = PLAN.find(plan, client)?;
-        // One that is named twice is one.
+        // Ignore duplicates.
         if !plans.contains(&id) {
             plans.push(id);
         }
@@ -42,7 +42,7 @@ pub(super) fn run_apply(arguments: &ApplyArguments, client: &Client) -> Result<R
     report(answer, Attempt::Apply, client.palette())
 }
 
-/// Two applies of one plan apply it once, but the second one is told that it was too late.
+/// Applying a plan twice applies it once, but the second attempt gets an error that it came too late.
 fn send(request: &ApplyPlans, client: &Client) -> Result<Value, Failure> {
     let path = format!("{PLANS}/apply");
     post(&path, request, Repeat::Harmful, client)
@@ -89,7 +89,7 @@ pub(in crate::commands) fn outcome_text(palette: Palette, outcome: &PlanOutcome,
     outcome_text_of(palette, outcome, attempt, outcome.paths.len() as u64)
 }
 
-/// The same for an outcome of which only the first paths are known, and how many there are.
+/// Like `outcome_text`, for an outcome with only the first paths and their total number.
 pub(in crate::commands) fn outcome_text_of(
     palette: Palette,
     outcome: &PlanOutcome,

@@ -1,26 +1,26 @@
-//! What long texts are read with on a terminal, as git does it.
+//! A pager for long texts on a terminal, like git's.
 
 use std::ffi::OsString;
 use std::io::{self, ErrorKind, Write};
 use std::process::{Child, Command, Stdio};
 
-/// A pager that was started, or the terminal itself if there is none.
+/// A running pager, or the terminal itself if there is none.
 #[derive(Debug)]
 pub(super) enum Pager {
     Program(Child),
     Terminal,
 }
 
-/// The line for the shell that starts the pager; nothing if none is wanted.
+/// The shell command that starts the pager; `None` if no pager is wanted.
 fn choose(variable: &dyn Fn(&str) -> Option<OsString>) -> Option<OsString> {
     let chosen = ["GIT_PAGER", "PAGER"].into_iter().find_map(variable);
     let chosen = chosen.unwrap_or_else(|| OsString::from("less"));
-    // An empty one and `cat` mean the terminal itself.
+    // An empty value and `cat` mean the terminal itself.
     Some(chosen).filter(|chosen| !chosen.is_empty() && chosen != "cat")
 }
 
 impl Pager {
-    /// Starts the pager of the user. Without one the text goes to the terminal as it is.
+    /// Starts the user's pager. Without one, the text goes straight to the terminal.
     pub(super) fn start() -> Pager {
         let variable = |name: &str| std::env::var_os(name);
         let Some(line) = choose(&variable) else {
@@ -29,7 +29,8 @@ impl Pager {
         let mut command = Command::new("sh");
         command.arg("-c").arg(&line).stdin(Stdio::piped());
         command.env_remove(daemon::DATABASE_URL);
-        // As git does: end at once if it fits on a screen, let colours through, and leave the text on the screen.
+        // As git does: exit at once if the text fits on a screen, pass colors through, and leave the text on
+        // screen.
         for (name, value) in [("LESS", "FRX"), ("LV", "-c")] {
             if std::env::var_os(name).is_none() {
                 command.env(name, value);
@@ -38,7 +39,7 @@ impl Pager {
         command.spawn().map_or(Pager::Terminal, Pager::Program)
     }
 
-    /// Hands a text on. Whoever has seen enough is an error of the kind `BrokenPipe`.
+    /// Writes a text. If the user has quit the pager, the error is of the kind `BrokenPipe`.
     pub(super) fn write(&mut self, text: &str) -> io::Result<()> {
         match self {
             Pager::Program(child) => match &mut child.stdin {
@@ -49,7 +50,7 @@ impl Pager {
         }
     }
 
-    /// Waits until the reader has finished.
+    /// Waits until the user has quit the pager.
     pub(super) fn finish(self) -> io::Result<()> {
         if let Pager::Program(mut child) = self {
             drop(child.stdin.take());

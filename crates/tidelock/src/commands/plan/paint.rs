@@ -1,16 +1,16 @@
-//! A patch in colours, made fit for a terminal as it comes.
+//! Colors a patch and makes it safe for a terminal, as it streams.
 
 use crate::output::{Palette, Tone, speaks_to_terminal};
 
-/// The longest line that is kept whole. What is longer is not read by people.
+/// The longest line that is kept whole. People don't read longer ones.
 const LINE_LIMIT_BYTES: usize = 64 * 1024;
 
-/// Where in a patch the next line is. A line of a file may look like a header, so the counts of a hunk decide.
+/// The current position in a patch. A line of a file may look like a header, so the counts of a hunk decide.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Within {
     #[default]
     Head,
-    /// In a hunk that has so many lines left before and after.
+    /// In a hunk with this many old and new lines left.
     Hunk { old: u64, new: u64 },
 }
 
@@ -42,7 +42,7 @@ impl Painter {
         painted
     }
 
-    /// What is left when no more comes.
+    /// Returns what is left at the end of the input.
     pub(super) fn finish(mut self) -> String {
         if self.line.is_empty() {
             String::new()
@@ -70,7 +70,7 @@ impl Painter {
             let (old_left, new_left, colour) = match line.bytes().next() {
                 Some(b'+') => (old, new.saturating_sub(1), Colour::Tone(Tone::Good)),
                 Some(b'-') => (old.saturating_sub(1), new, Colour::Tone(Tone::Bad)),
-                // That the last line has no end is no line of the hunk.
+                // The note about a missing newline is not a line of the hunk.
                 Some(b'\\') => (old, new, Colour::Tone(Tone::Quiet)),
                 _ => (
                     old.saturating_sub(1),
@@ -113,7 +113,7 @@ fn code(palette: Palette, code: &str, line: &str) -> String {
     }
 }
 
-/// How many lines a hunk has before and after, if the line begins one: `@@ -1,3 +1,4 @@`.
+/// The number of old and new lines of a hunk, if the line starts one: `@@ -1,3 +1,4 @@`.
 fn hunk_lines(line: &str) -> Option<(u64, u64)> {
     let (old, rest) = line.strip_prefix("@@ -")?.split_once(" +")?;
     let (new, _) = rest.split_once(" @@")?;
@@ -124,7 +124,7 @@ fn hunk_lines(line: &str) -> Option<(u64, u64)> {
     Some((count(old)?, count(new)?))
 }
 
-/// A line of somebody's file must not speak to the terminal.
+/// A line of a file must not control the terminal.
 fn harmless(line: &str) -> String {
     line.strip_suffix('\r')
         .unwrap_or(line)

@@ -1,4 +1,4 @@
-//! Writes to files of a sandbox that are recorded as they happen.
+//! Writes files of a sandbox and records each write as it happens.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -19,11 +19,11 @@ use crate::output::Report;
 use crate::printable::Answer;
 use crate::start::Repeat;
 
-/// The most that is read to be written. The daemon has a limit of its own for what it takes in one request.
+/// The most content we read. The daemon has its own limit for one request.
 const CONTENT_LIMIT_BYTES: usize = 64 << 20;
 
 pub(super) fn run(arguments: &PlanRecordArguments, client: &Client) -> Result<Report, Failure> {
-    // What is wrong with the arguments is said before a daemon is started for them.
+    // Report invalid arguments before starting a daemon.
     let wanted = arguments.operation().map_err(|message| {
         Failure::new(Exit::Usage, "usage", message).advise("see `tidelock plan record --help`")
     })?;
@@ -93,7 +93,7 @@ fn operation(wanted: Operation) -> Result<FileOperation, Failure> {
     })
 }
 
-/// A path as the daemon reads it, which is as it shows it: text is taken as it is, and what is none stands as `\xNN`.
+/// A path in the form that the daemon reads and shows: text unchanged, and other bytes as `\xNN`.
 pub(super) fn as_text(path: &Path) -> String {
     let mut text = String::new();
     for chunk in path.as_os_str().as_bytes().utf8_chunks() {

@@ -1,4 +1,4 @@
-//! Plans for tests, with something in every place.
+//! Plans for tests, with every field set.
 
 use protocol::{
     CheckState, DiffSummary, Plan, PlanCheck, PlanCommand, PlanConflict, PlanConflictHunk, PlanLeftOut,
@@ -64,7 +64,7 @@ pub(in crate::commands) fn content_conflict() -> PlanConflict {
     }
 }
 
-/// A plan with something in every place. Its times cannot be read, so that it is the same every day.
+/// A plan with every field set. Its times can't be parsed, so that the output is the same every day.
 pub(in crate::commands) fn plan(state: PlanState) -> Plan {
     Plan {
         machine: None,

@@ -1,4 +1,4 @@
-//! A command that runs in the sandbox of a plan, as a job.
+//! A command that runs as a job in the sandbox of a plan.
 
 use std::path::{Path, PathBuf};
 
@@ -15,19 +15,19 @@ use crate::paths;
 use crate::printable::printable;
 use crate::start::Repeat;
 
-/// A command that is ready to be run in a plan that is not known yet.
+/// A command that is ready to run in a plan that is not known yet.
 #[derive(Debug)]
 pub(in crate::commands) struct Prepared {
     request: SubmitJob,
     here: PathBuf,
     pub(in crate::commands) notes: Vec<String>,
-    /// What is sent to it while it runs.
+    /// The input forwarded to it while it runs.
     pub(in crate::commands) source: Option<Source>,
 }
 
 #[derive(Debug)]
 pub(in crate::commands) struct Submitted {
-    /// As the daemon said it.
+    /// The job as the daemon sent it.
     pub(in crate::commands) job: Value,
     pub(in crate::commands) id: String,
     pub(in crate::commands) plan: Value,
@@ -35,7 +35,7 @@ pub(in crate::commands) struct Submitted {
 }
 
 impl Prepared {
-    /// Looks at all that can be wrong before a daemon is asked.
+    /// Validates the arguments before asking a daemon.
     pub(in crate::commands) fn new(arguments: &SandboxedArguments) -> Result<Prepared, Failure> {
         let here = paths::directory(&paths::current_directory()?)?;
         let (variables, notes) = environment_here();
@@ -72,7 +72,7 @@ impl Prepared {
         self.here.to_string_lossy().into_owned()
     }
 
-    /// Submits it to run in a plan, with what the daemon does when it has ended.
+    /// Submits it to run in a plan, with what the daemon should do when it has ended.
     pub(in crate::commands) fn submit(
         &self,
         plan: &Plan,
@@ -86,7 +86,7 @@ impl Prepared {
         send(&request, client)
     }
 
-    /// Submits it to run in a plan that is opened for it.
+    /// Submits it to run in a new plan.
     pub(in crate::commands) fn submit_in_new(
         &self,
         open: OpenPlan,
@@ -120,13 +120,13 @@ fn send(request: &SubmitJob, client: &Client) -> Result<Submitted, Failure> {
     })
 }
 
-/// The directory of the sandbox that stands for one of the workspace; its root for any other.
+/// Maps a directory of the workspace to the sandbox; any other directory maps to the sandbox's root.
 fn inside(here: &Path, plan: &Plan) -> String {
     let sandbox = Path::new(&plan.sandbox_root);
     let directory = match here.strip_prefix(&plan.root) {
         Ok(rest) if rest.as_os_str().is_empty() => sandbox.to_owned(),
         Ok(rest) => sandbox.join(rest),
-        // Somebody may stand in the sandbox itself.
+        // The user may be in the sandbox itself.
         Err(_) if here.starts_with(sandbox) => here.to_owned(),
         Err(_) => sandbox.to_owned(),
     };

@@ -1,4 +1,4 @@
-//! One plan, and all that is known of it.
+//! Shows one plan in full.
 
 use protocol::{Changeset, Plan, PlanCheck, PlanLeftOut};
 use serde_json::json;
@@ -153,7 +153,7 @@ fn left_out(palette: Palette, left_out: &[PlanLeftOut]) -> String {
     text
 }
 
-/// Why something is not carried, in words.
+/// Why the plan does not carry something, in words.
 fn why(why: &str) -> String {
     match why {
         "repository" => "it is a separate repository",

@@ -5,11 +5,11 @@ use protocol::{DiffSummary, FileDiff, PlanDiff};
 use crate::output::{Palette, Tone};
 use crate::units::format_count;
 
-/// The least that a path is given, however narrow the terminal.
+/// The minimum width of a path, however narrow the terminal.
 const LEAST_PATH: usize = 20;
 const WIDEST_BAR: usize = 40;
 
-/// A line for each of the first so many files, and one for all of them.
+/// A line for each of the first `files` files, and one for the total.
 pub(in crate::commands) fn stat(palette: Palette, diff: &PlanDiff, files: usize, columns: usize) -> String {
     let shown: Vec<&FileDiff> = diff.files.iter().take(files).collect();
     let names: Vec<String> = shown.iter().map(|file| name(file)).collect();
@@ -70,7 +70,7 @@ fn count(file: &FileDiff) -> String {
     }
 }
 
-/// What the numbers do not tell.
+/// What the numbers don't show.
 fn remark(file: &FileDiff) -> String {
     match (file.kind.as_str(), &file.old_mode, &file.new_mode) {
         ("create", ..) => " (new)".to_owned(),
@@ -81,7 +81,7 @@ fn remark(file: &FileDiff) -> String {
     }
 }
 
-/// One sign for each line, or for several if there are too many. What changed at all has at least one.
+/// One sign per line, or per several lines if there are too many. A changed file has at least one.
 fn bar(palette: Palette, file: &FileDiff, most: u64, width: usize) -> String {
     if file.binary {
         return String::new();

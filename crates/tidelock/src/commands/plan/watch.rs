@@ -1,7 +1,7 @@
-//! Waits until a plan is as it is wanted.
+//! Waits until a plan is in a given state.
 //!
-//! The state decides, never a moment: whoever wakes looks at the plan again. Moments have places, so that one that comes
-//! between the look and the wait is not missed.
+//! The state decides, never an event: on every wake-up, the plan is read again. Events have positions, so one that
+//! arrives between the read and the wait is not missed.
 
 use std::time::{Duration, Instant};
 
@@ -13,11 +13,10 @@ use crate::client::{Client, ClientError, Interrupts, LOOK_AGAIN_AFTER, Paused, S
 use crate::error::Failure;
 use crate::printable::printable;
 
-/// How long it may take until what a command changed is recorded. A large sandbox without an overlay is read file by
-/// file.
+/// How long recording a command's changes may take. A large sandbox without an overlay is read file by file.
 const PATIENCE: Duration = Duration::from_secs(10 * 60);
 
-/// The plan once nothing of a job is left in it, or as it is when that takes too long or somebody presses Ctrl-C.
+/// Returns the plan once the job has left it, or its current state on timeout or Ctrl-C.
 pub(in crate::commands) fn until_left(
     id: &str,
     job: &str,
@@ -28,7 +27,7 @@ pub(in crate::commands) fn until_left(
     until(id, has_left, interrupts, client)
 }
 
-/// The plan once it is as wanted, or as it is when that takes too long or somebody presses Ctrl-C.
+/// Returns the plan once it is as wanted, or its current state on timeout or Ctrl-C.
 pub(super) fn until(
     id: &str,
     is_wanted: impl Fn(&Plan) -> bool,
@@ -50,7 +49,7 @@ pub(super) fn until(
             Err(ClientError::Refused(refusal)) if !refusal.is_about_the_daemons_end() => {
                 return Err((*refusal).into());
             }
-            // A daemon that has gone is started again by the next look.
+            // The next read restarts a daemon that has gone away.
             Err(_) => {
                 if client.pause(LOOK_AGAIN_AFTER, interrupts) == Paused::UntilInterrupted {
                     return Ok(answer);

@@ -1,4 +1,4 @@
-//! What an agent asks is answered.
+//! Answers an agent's questions.
 
 use protocol::{AnswerPermission, PermissionAnswer, PermissionAnswered, Session};
 
@@ -18,7 +18,7 @@ pub(super) fn run(arguments: &AnswerArguments, client: &Client) -> Result<Report
     let wanted = PermissionAnswer::from(arguments.answer);
     let path = permission_path(&id, &permission);
     let request = AnswerPermission { answer: wanted };
-    // The first answer counts, so a second one changes nothing.
+    // The first answer counts, so a retry changes nothing.
     let answer = post(&path, &request, Repeat::Harmless, client)?;
     let answered: PermissionAnswered = printable(&answer)?;
     let text = format!("Answered {permission}: {}\n", answer_word(answered.answer));
@@ -44,12 +44,12 @@ pub(super) fn answer_word(answer: PermissionAnswer) -> &'static str {
     }
 }
 
-/// The question that is meant, of those that are open; the only one if none is named.
+/// Finds the question among the open ones; the only one if none is named.
 fn find_permission(wanted: Option<&str>, session: &Session) -> Result<String, Failure> {
     let open = session.active.iter().flat_map(|active| &active.asking);
     let ids = open.map(|question| question.permission.clone());
     match wanted {
-        // It may have been answered already, which the daemon tells.
+        // It may already be answered, which the daemon reports.
         Some(wanted) if PERMISSION.is_whole(wanted) => Ok(wanted.to_owned()),
         Some(wanted) => PERMISSION.pick(wanted, ids.collect()),
         None => {

@@ -1,4 +1,4 @@
-//! Watches a session: the turn that runs, and with `--follow` those that come after it.
+//! Watches a session: the running turn, and with `--follow` those that come after it.
 
 use std::time::Instant;
 
@@ -28,8 +28,9 @@ pub(super) fn run(arguments: &AttachArguments, client: &Client) -> Result<Report
     let session = session(&id, client)?;
     let mut told = first(&session, client)?;
     let mut last = None;
-    // The newest turn that had begun when somebody looked: what begins after it is to be told. One that is taken away while it
-    // waits never begins.
+    // The newest turn that had begun at the last check: turns that begin after it have yet to be shown. A
+    // turn
+    // that is removed from the queue never begins.
     let mut newest = session.last_turn;
     if let Some(turn) = &told {
         last = Some(watch(&id, turn, beginning, client)?);
@@ -79,7 +80,7 @@ fn session(id: &str, client: &Client) -> Result<Session, Failure> {
     Ok(printable(&client.fetch_patiently(&path(id, ""))?)?)
 }
 
-/// The newest session of this directory in which a turn runs.
+/// The newest session of this directory with a running turn.
 fn running_here(client: &Client) -> Result<String, Failure> {
     let (newest, here) = SESSION.newest_here("&running=true", client)?;
     newest.ok_or_else(|| {
@@ -90,7 +91,7 @@ fn running_here(client: &Client) -> Result<String, Failure> {
     })
 }
 
-/// The turn to begin with: the one that runs, the next one, or the newest.
+/// The turn to start with: the running one, the next one, or the newest.
 fn first(session: &Session, client: &Client) -> Result<Option<String>, Failure> {
     if let Some(active) = &session.active {
         return Ok(Some(active.turn.clone()));
@@ -114,13 +115,13 @@ pub(in crate::commands) fn turns_path(session: &str, before: Option<&str>) -> St
     path(session, &format!("/turns?limit={PAGE_TURNS}{place}"))
 }
 
-/// Whether a turn did not only wait.
+/// Whether a turn has done more than wait.
 fn has_begun(session: &str, turn: &str, client: &Client) -> Result<bool, Failure> {
     let turn: Turn = printable(&client.fetch_patiently::<Value>(&super::turn_path(session, turn, ""))?)?;
     Ok(turn.started_at.is_some())
 }
 
-/// The turns that have begun after another one, in their order.
+/// The turns that began after another one, in order.
 pub(in crate::commands) fn turns_after(
     newest: Option<&str>,
     mut page_before: impl FnMut(Option<&str>) -> Result<TurnList, Failure>,
@@ -155,10 +156,10 @@ fn watch(
     Ok(ended)
 }
 
-/// Returns when a turn has begun that is newer. The state decides: whoever wakes looks again.
+/// Returns when a newer turn has begun. The state decides: every wake-up reads it again.
 fn until_another_begins(id: &str, newest: Option<&str>, client: &Client) -> Result<(), Failure> {
     let mut silent_since: Option<Instant> = None;
-    // A moment that comes between the look and the wait is in what is replayed after this place.
+    // An event that arrives between the read and the wait is replayed after this position.
     let mut place = "0".to_owned();
     let interrupts = &mut Interrupts::default();
     loop {

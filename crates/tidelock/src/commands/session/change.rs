@@ -1,4 +1,4 @@
-//! What can be done to a session besides prompting it: stop, fork, rename, put away, remove.
+//! Changes to a session other than prompting it: cancel, fork, rename, archive, remove.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::output::Report;
 use crate::printable::Answer;
 use crate::start::Repeat;
 
-/// How long a stop may take: the daemon waits for 10 seconds, and a busy machine takes its time.
+/// How long a cancel may take: the daemon waits for 10 seconds, and a busy machine is slower.
 const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(super) fn cancel(arguments: &SessionCancelArguments, client: &Client) -> Result<Report, Failure> {
@@ -29,7 +29,7 @@ pub(super) fn cancel(arguments: &SessionCancelArguments, client: &Client) -> Res
         turn,
         why: arguments.why.clone(),
     };
-    // A second wish to stop the same turn changes nothing. Without a name it could be meant for the next one.
+    // Cancelling the same turn again changes nothing. Without a turn id, a retry could hit the next one.
     let repeat = match request.turn {
         Some(_) => Repeat::Harmless,
         None => Repeat::Harmful,
@@ -87,7 +87,7 @@ pub(super) fn archive(arguments: &ArchiveSessionArguments, client: &Client) -> R
     changed(&arguments.session.session, "/archive", &request, client)
 }
 
-/// Changes something that is the same when it is changed twice.
+/// Makes an idempotent change.
 fn changed(
     wanted: &str,
     rest: &str,

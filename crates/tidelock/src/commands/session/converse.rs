@@ -1,4 +1,4 @@
-//! A prompt is sent, and what comes of it is watched to its end.
+//! Sends a prompt, and follows its turn to the end.
 
 use std::io::{self, IsTerminal};
 
@@ -23,7 +23,7 @@ use crate::printable::printable;
 use crate::start::Repeat;
 
 pub(super) fn send(arguments: &SendArguments, client: &Client) -> Result<Report, Failure> {
-    // What is wrong with the arguments is said before a daemon is started for them.
+    // Report invalid arguments before starting a daemon.
     let prepared = Prepared::new(&arguments.prompt)?;
     let session = SESSION.find(&arguments.session.session, client)?;
     let request = StartTurn {
@@ -40,11 +40,11 @@ pub(in crate::commands) fn accept(
     request: &StartTurn,
     client: &Client,
 ) -> Result<Value, Failure> {
-    // It has a key, so the second time it is the same turn.
+    // It has an idempotency key, so a retry gets the same turn.
     post(&path(session, "/turns"), request, Repeat::Harmless, client)
 }
 
-/// Stays with a turn that was accepted, or says how to find it again.
+/// Stays with an accepted turn, or says how to find it again.
 pub(in crate::commands) fn converse(
     accepted: &Value,
     arguments: &PromptArguments,
@@ -111,10 +111,10 @@ fn catch_interrupts(client: &Client, session: &str) -> Result<Interrupts, Failur
     })
 }
 
-/// Programs are told at once what was begun, so that they can find it again whatever happens to this process.
+/// Tells programs at once what was started, so that they can find it again whatever happens to this process.
 fn announce(format: Format, accepted: &Value) {
     if format == Format::Json {
-        // Whoever reads no more will be found out with the first event.
+        // If the reader is gone, the first event will show that.
         let line = json!({ "accepted": { "session": accepted["session"], "turn": accepted["turn"] } });
         drop(output::write(io::stdout(), &json_line(&line)));
     }
@@ -130,10 +130,10 @@ fn detached(accepted: &Value, text: String, exit: Exit) -> TurnReport {
     TurnReport { value, text, exit }
 }
 
-/// Standard output is the agent's alone.
+/// Standard output carries only what the agent says.
 pub(super) fn finish(report: TurnReport, format: Format) -> Report {
     if format == Format::Human {
-        // Whoever has closed standard error does not want to be told.
+        // If standard error is closed, no one wants the message.
         drop(output::write(io::stderr(), &report.text));
     }
     Report::success(report.value, String::new()).with_exit(report.exit)

@@ -1,4 +1,4 @@
-//! A turn is over: how it ended, what it changed, and what to type next.
+//! The end of a turn: how it ended, what it changed, and what to type next.
 
 use protocol::{ErrorCode, Plan, PlanState, Session, Turn, TurnState, Usage};
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ pub(super) struct TurnReport {
     pub(super) exit: Exit,
 }
 
-/// How a turn ends a process that has waited for it.
+/// The exit code after waiting for a turn.
 pub(super) fn exit_of(state: TurnState) -> Exit {
     match state {
         TurnState::Done => Exit::Success,
@@ -31,8 +31,8 @@ pub(super) fn exit_of(state: TurnState) -> Exit {
     }
 }
 
-/// Shows how a turn ended and what became of its plan. If the daemon is still finishing the plan, that is followed first;
-/// nothing is returned if the user detached from it.
+/// Shows how a turn ended and what became of its plan. If the daemon is still finishing the plan, follows that first;
+/// returns `None` if the user detached.
 pub(super) fn ended(
     session: &str,
     turn: &str,
@@ -77,7 +77,7 @@ pub(super) fn ended(
             end.plan = value;
             show_plan(&mut end, &turn, client)?;
         }
-        // A plan that is gone is nothing to review any more.
+        // A plan that no longer exists needs no review.
         Some((_, Err(failure))) if failure.code == ErrorCode::PlanNotFound.as_str() => {
             end.text.push_str(UNCHANGED);
         }
@@ -100,7 +100,7 @@ pub(super) fn ended(
     }))
 }
 
-/// Shows what is in the plan, and what the daemon did with it if the prompt asked for that.
+/// Shows the plan's changes, and what the daemon did with them if the prompt asked for that.
 fn show_plan(end: &mut End, turn: &Turn, client: &Client) -> Result<(), Failure> {
     let plan: Plan = printable(&end.plan)?;
     match &turn.finished {
@@ -118,7 +118,7 @@ fn show_plan(end: &mut End, turn: &Turn, client: &Client) -> Result<(), Failure>
     Ok(())
 }
 
-/// The plan cannot be read, so nobody knows what was changed, and nothing was applied.
+/// The plan can't be read, so its changes are unknown, and nothing was applied.
 fn unknown(mut end: End, plan: &str, failure: Failure) -> End {
     let id = short(plan);
     end.text.push_str(&format!(
@@ -132,13 +132,13 @@ fn unknown(mut end: End, plan: &str, failure: Failure) -> End {
     end
 }
 
-/// Whether there is something to review. What was applied or given up before is over.
+/// Whether there is something to review. A plan that was already applied or discarded has nothing.
 fn has_work(plan: &Plan) -> bool {
     let has_any = plan.summary.files > 0 || !plan.not_carried.is_empty() || plan.unrecorded.is_some();
     has_any && matches!(plan.state, PlanState::Open | PlanState::Sealed)
 }
 
-/// How a turn ended, if not well.
+/// How a turn ended, if it did not succeed.
 fn how(turn: &Turn) -> String {
     let because = match labels::why(turn) {
         why if why.is_empty() => String::new(),
@@ -162,7 +162,7 @@ fn go_on(session: &Session) -> String {
     )
 }
 
-/// Nobody stays with the turn.
+/// The user detached from the turn.
 pub(super) fn left(session: &str, beginning: &str) -> String {
     let id = short(session);
     format!(
@@ -195,7 +195,7 @@ mod tests {
             "{}",
             told.text
         );
-        // How the turn ended is worth more than what came after it.
+        // How the turn ended matters more than what came after it.
         let cancelled = unknown(
             end(Exit::Command(INTERRUPTED)),
             "plan_01JCZ8T6V8Y3N5K2M4Q7R9T1TX",

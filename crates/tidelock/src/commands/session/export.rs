@@ -1,4 +1,4 @@
-//! A whole session, written down.
+//! Exports a whole session.
 
 use std::io::{self, IsTerminal, StdoutLock, Write};
 use std::time::Duration;
@@ -16,16 +16,16 @@ use crate::output::{Cell, Report, Tone, fields};
 use crate::progress::Progress;
 use crate::units::format_bytes;
 
-/// How long the daemon may take to send the next piece: a long turn is put together first.
+/// How long the daemon may take to send the next chunk: a long turn is assembled first.
 const SILENCE: Duration = Duration::from_secs(60);
 
 pub(super) fn run(arguments: &ExportArguments, client: &Client) -> Result<Report, Failure> {
     let id = SESSION.find(&arguments.session.session, client)?;
-    // Whether there is such a session, or a daemon, is said before anything is written.
+    // Report a missing session or daemon before writing anything.
     client.fetch::<Value>(&path(&id, ""))?;
     let from = path(&id, &format!("/export?format={}", arguments.format.name()));
     let Some(output) = &arguments.output else {
-        // Standard output is the export's alone.
+        // Standard output carries nothing but the export.
         let ended = download(client, &from, &mut Shown::new(io::stdout().lock()));
         return match ended {
             Err(ClientError::Output { source }) if source.kind() == io::ErrorKind::BrokenPipe => {
@@ -58,7 +58,8 @@ pub(super) fn run(arguments: &ExportArguments, client: &Client) -> Result<Report
     Ok(Report::success(value, text))
 }
 
-/// Standard output. On a terminal what an agent said is shown, and not followed; everywhere else it is kept as it is.
+/// Standard output. On a terminal, escape sequences in an agent's text are made visible; everywhere else the text is
+/// unchanged.
 #[derive(Debug)]
 struct Shown {
     stdout: StdoutLock<'static>,

@@ -1,4 +1,4 @@
-//! Reads the stream of a turn until the turn is over, also when the daemon restarts in between.
+//! Reads the stream of a turn until the turn is over, across restarts of the daemon.
 
 use std::io::{self, ErrorKind};
 
@@ -21,16 +21,16 @@ pub(in crate::commands) enum TurnMessage {
 }
 
 pub(in crate::commands) trait Listener {
-    /// Takes something in. An error of the kind `BrokenPipe` ends the following without a failure.
+    /// Handles a message. An error of the kind `BrokenPipe` stops following without a failure.
     fn hear(&mut self, said: &TurnMessage) -> io::Result<()>;
 
     fn flush(&mut self) -> io::Result<()>;
 
-    /// Something that is not said by the turn, for people.
+    /// Shows a note that is not part of the turn.
     fn note(&mut self, text: &str);
 }
 
-/// Follows a turn to its end. The first Ctrl-C cancels the turn, the second one leaves it alone.
+/// Follows a turn to its end. The first Ctrl-C cancels the turn, the second one detaches.
 pub(in crate::commands) fn follow(
     client: &Client,
     session: &str,
@@ -39,7 +39,7 @@ pub(in crate::commands) fn follow(
     interrupts: &mut Interrupts,
     listener: &mut impl Listener,
 ) -> Result<Ended<TurnState>, Failure> {
-    // The place of an event that was told goes before the tail.
+    // The position of an event that was shown takes precedence over the tail.
     let tail = match beginning {
         Beginning::Start => String::new(),
         Beginning::Tail(count) => format!("?tail={count}"),
@@ -60,7 +60,7 @@ struct Following<'a, L> {
     session: &'a str,
     turn: &'a str,
     listener: &'a mut L,
-    /// The number of the last event that was told, or that is in a snapshot that was.
+    /// The number of the last event that was shown, directly or in a snapshot.
     newest: Option<u64>,
 }
 
@@ -72,7 +72,7 @@ impl<L: Listener> Follower for Following<'_, L> {
             return Ok(None);
         };
         match &said {
-            // It was told before the connection broke.
+            // It was shown before the connection broke.
             TurnMessage::Event(_) if number <= self.newest => return Ok(None),
             TurnMessage::Event(_) | TurnMessage::Resync(_) => self.newest = number,
             TurnMessage::End(_) => {}
@@ -96,7 +96,7 @@ impl<L: Listener> Follower for Following<'_, L> {
         if !has_crashed(&self.client.context) {
             return Ok(Revived::No);
         }
-        // Nobody wanted it to end, so it is started again: it knows what has become of the turn.
+        // The daemon was not meant to end, so restart it: it knows what became of the turn.
         self.listener.note("the daemon has crashed; restarting it");
         self.client.fetch_patiently::<Value>(&path(self.session, ""))?;
         Ok(Revived::Yes)
@@ -108,12 +108,12 @@ impl<L: Listener> Follower for Following<'_, L> {
             why: Some("Ctrl-C".to_owned()),
         };
         let path = path(self.session, "/cancel?wait_ms=0");
-        // The end is seen in the stream.
+        // The end will show up in the stream.
         match self.client.post::<Value>(&path, Some(&request)) {
             Ok(_) => self.listener.note(
                 "Cancelling the turn. Press Ctrl-C again to detach; it keeps running until it has stopped.",
             ),
-            // It was faster; its end is about to be told.
+            // It had already ended; the stream is about to report that.
             Err(ClientError::Refused(refusal)) if refusal.code == "turn_not_active" => {}
             Err(error) => self.listener.note(&format!(
                 "Couldn't cancel the turn ({}). Press Ctrl-C again to detach; it keeps running.",
@@ -149,16 +149,16 @@ impl<L: Listener> Follower for Following<'_, L> {
     }
 }
 
-/// Whether the daemon that was here last ended without being told to.
+/// Whether the last daemon ended without being asked to.
 pub(in crate::commands) fn has_crashed(context: &Context) -> bool {
     read_owner(&context.home)
         .is_some_and(|owner| owner.liveness() == Liveness::Gone && !owner.has_stopped_cleanly())
 }
 
-/// An event in our words with its number, and nothing if a newer daemon says something that we have not heard of.
+/// Parses an event and its number; `None` for one that only a newer version knows.
 ///
 /// # Errors
-/// It is something that we should understand. To pass over it would be a silent gap.
+/// We should understand this event, and don't. Skipping it would leave a silent gap.
 fn understand(event: &ServerEvent) -> io::Result<Option<(TurnMessage, Option<u64>)>> {
     let garbled = |error| io::Error::new(ErrorKind::InvalidData, error);
     let data = event.data.as_str();
@@ -213,7 +213,7 @@ mod tests {
                 event("end", None, r#"{"sequence":9,"state":"done"}"#),
                 Some(Some((TurnMessage::End(end), None))),
             ),
-            // What a newer daemon says besides.
+            // An event from a newer daemon.
             (event("weather", None, "{}"), Some(None)),
             (event("text", Some("3"), "{\"seq"), None),
             (event("resync", Some("7"), "{"), None),

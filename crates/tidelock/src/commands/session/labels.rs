@@ -1,4 +1,4 @@
-//! The words for what a session and its turns are.
+//! The wording for sessions and turns.
 
 use protocol::{AwaitedMachine, Session, SessionState, Turn, TurnState, Usage};
 
@@ -15,7 +15,7 @@ pub(super) fn state(state: SessionState) -> Cell {
     Cell::toned(state.name(), tone)
 }
 
-/// What prompts wait for that are to run on another machine.
+/// What prompts for another machine are waiting for.
 pub(super) fn waits_for(machine: &AwaitedMachine) -> String {
     let name = &machine.name;
     match machine.running {
@@ -49,7 +49,7 @@ pub(super) fn agent(session: &Session) -> String {
     }
 }
 
-/// Why a turn did not end well; nothing if it did.
+/// Why a turn did not succeed; empty if it did.
 pub(super) fn why(turn: &Turn) -> String {
     let because = turn.error.as_ref();
     because.map_or_else(String::new, |error| format!("{} ({})", error.text, error.code))

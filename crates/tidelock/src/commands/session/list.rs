@@ -1,4 +1,4 @@
-//! Sessions, one a line.
+//! Lists sessions, one per line.
 
 use protocol::{Session, SessionList, TurnState};
 use serde_json::json;

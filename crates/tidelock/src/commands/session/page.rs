@@ -1,4 +1,4 @@
-//! Where lines begin and end, when two streams may go to one terminal.
+//! Tracks where lines begin and end, when two streams may go to one terminal.
 //!
 //! What an agent says goes to standard output, everything else to standard error. If both are the same terminal, file or
 //! pipe, they share their lines; otherwise each has its own.
@@ -35,7 +35,7 @@ enum Line {
     Ended,
 }
 
-/// What was written, as far as it matters for what is written next.
+/// What was written, as far as it matters for the next write.
 #[derive(Debug)]
 pub(super) struct Page {
     layout: Layout,
@@ -44,12 +44,12 @@ pub(super) struct Page {
     err: Line,
     last: Stream,
     writes: u64,
-    /// What has not been handed to the system yet.
+    /// Text that has not been written out yet.
     pending: Vec<(Stream, String)>,
 }
 
 impl Page {
-    /// An empty one; the palette is that of standard error.
+    /// Creates an empty page; the palette is that of standard error.
     pub(super) fn new(layout: Layout, palette: Palette) -> Page {
         Page {
             layout,
@@ -62,7 +62,7 @@ impl Page {
         }
     }
 
-    /// Changes whenever something is written.
+    /// Changes with every write.
     pub(super) fn mark(&self) -> u64 {
         self.writes
     }
@@ -88,7 +88,7 @@ impl Page {
         }
     }
 
-    /// Each line is painted by itself, so that a colour never crosses the end of one.
+    /// Paints each line separately, so that a color never crosses a line end.
     fn paint(&self, text: &str, tone: Tone) -> String {
         text.split_inclusive('\n')
             .map(|line| match line.strip_suffix('\n') {
@@ -102,7 +102,7 @@ impl Page {
     /// Ends the line if one is open.
     pub(super) fn fresh(&mut self, stream: Stream) {
         if *self.line_of(stream) == Line::Open {
-            // Where both share their lines, the one that left it open ends it.
+            // If both share their lines, the stream that left it open ends it.
             let stream = match self.layout {
                 Layout::Together => self.last,
                 Layout::Apart => stream,
@@ -134,14 +134,14 @@ impl Page {
         for (stream, text) in std::mem::take(&mut self.pending) {
             match stream {
                 Stream::Out => write(io::stdout(), &text)?,
-                // Whoever has closed standard error does not want to be told.
+                // If standard error is closed, no one wants the text.
                 Stream::Err => drop(write(io::stderr(), &text)),
             }
         }
         Ok(())
     }
 
-    /// What a reader of both streams has seen since the last look.
+    /// What a reader of both streams has seen since the last call.
     #[cfg(test)]
     pub(super) fn taken(&mut self) -> Vec<(Stream, String)> {
         std::mem::take(&mut self.pending)

@@ -1,4 +1,4 @@
-//! Shows a turn as it goes on: to people what is to be seen, to programs every event as it is.
+//! Shows a turn as it runs: a readable view for people, every event unchanged for programs.
 
 use std::io::{self, ErrorKind};
 
@@ -21,7 +21,7 @@ pub(super) struct TurnPrinter {
     view: TurnView,
     typed: Option<Typed>,
     asking: Option<PermissionId>,
-    /// For programs: what has not been written yet.
+    /// For programs: events that have not been written yet.
     pending: String,
     beginning: Beginning,
 }
@@ -64,7 +64,7 @@ impl TurnPrinter {
 }
 
 impl Listener for TurnPrinter {
-    /// It is shown by [`TurnPrinter::flush`] at the latest.
+    /// The message is shown by [`TurnPrinter::flush`] at the latest.
     fn hear(&mut self, said: &TurnMessage) -> io::Result<()> {
         if self.format == Format::Json {
             let line = match said {
@@ -83,7 +83,7 @@ impl Listener for TurnPrinter {
             TurnMessage::Resync(resync) => {
                 let resync: TurnResync = understood(resync)?;
                 if let Beginning::Tail(_) = self.beginning {
-                    // What was told is somewhere in the middle of the whole, and nobody can say where.
+                    // What was shown is somewhere in the middle of the whole, at an unknown position.
                     self.note("the turn was compacted; showing all of it");
                     let palette = Palette::for_stderr();
                     let page = Page::new(Layout::here(), palette);
@@ -98,7 +98,7 @@ impl Listener for TurnPrinter {
         Ok(())
     }
 
-    /// Shows everything that was taken in, and asks what is open.
+    /// Shows everything received so far, and asks the open question.
     fn flush(&mut self) -> io::Result<()> {
         if self.format == Format::Json {
             let pending = std::mem::take(&mut self.pending);
@@ -134,7 +134,7 @@ impl Listener for TurnPrinter {
             self.view
                 .page
                 .line(Stream::Err, &format!("note: {text}"), Tone::Plain);
-            // Who reads the agent's words no more is found out by the next of them.
+            // If the reader of the agent's text is gone, the next piece of text will show that.
             drop(self.view.page.flush());
         }
     }

@@ -1,4 +1,4 @@
-//! Arguments become a prompt.
+//! Turns arguments into a prompt.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -12,23 +12,23 @@ use crate::cli::PromptArguments;
 use crate::error::{Exit, Failure};
 
 pub(in crate::commands) const FROM_STDIN: &str = "-";
-/// The most that is read of a prompt or a script. The daemon takes less, and says how much.
+/// The most we read of a prompt or a script. The daemon accepts less, and reports its limit.
 const TEXT_LIMIT_BYTES: u64 = 1 << 20;
-/// The most that is read of an attachment. The daemon takes less in one request, and says how much.
+/// The most we read of an attachment. The daemon accepts less in one request, and reports its limit.
 const ATTACHMENT_LIMIT_BYTES: u64 = 64 << 20;
 const REHEARSAL: &str = "rehearsal";
-/// The agent that has a choice of models, if none is named.
+/// The agent that is used when only a model is given.
 const MODEL: &str = "model";
 
 #[derive(Debug)]
 pub(in crate::commands) struct Prepared {
     request: StartTurn,
-    /// Who is asked, if the arguments say so.
+    /// The agent, if the arguments choose one.
     choice: Option<AgentChoice>,
 }
 
 impl Prepared {
-    /// Looks at all that can be wrong before a daemon is asked.
+    /// Validates the arguments before asking a daemon.
     pub(in crate::commands) fn new(arguments: &PromptArguments) -> Result<Prepared, Failure> {
         let script = arguments.script.as_ref().map(|path| text_of(path)).transpose()?;
         let prompt = if arguments.prompt == FROM_STDIN {
@@ -50,14 +50,14 @@ impl Prepared {
                 seen: None,
                 here: false,
                 finish: arguments.finish(),
-                // Whoever is not sure that it has arrived sends it again, and it is the same turn.
+                // If it is unclear whether the prompt arrived, a retry with this key gets the same turn.
                 idempotency_key: Some(TurnId::generate().to_string()),
             },
             choice: choice(arguments, script),
         })
     }
 
-    /// The agent of a session that is opened for it. The script is for this prompt alone.
+    /// The agent of a session that is opened for this prompt. The script is only for the prompt.
     pub(in crate::commands) fn agent_of_session(&self) -> Option<AgentChoice> {
         self.choice.clone().map(|choice| AgentChoice {
             script: None,
@@ -82,7 +82,7 @@ impl Prepared {
     }
 }
 
-/// Who is asked. A script or a model says it as well.
+/// The chosen agent. A script or a model implies one.
 fn choice(arguments: &PromptArguments, script: Option<String>) -> Option<AgentChoice> {
     let named = arguments.agent.clone();
     let name = match (named, &script, &arguments.model) {
@@ -120,7 +120,7 @@ fn attachment(path: &Path) -> Result<NewAttachment, Failure> {
     })
 }
 
-/// What models can look at, by its name.
+/// The media type of a file that models can view, by its name.
 fn media_type(path: &Path) -> Option<&'static str> {
     let extension = path.extension()?.to_str()?.to_ascii_lowercase();
     match extension.as_str() {

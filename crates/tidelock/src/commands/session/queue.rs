@@ -1,4 +1,4 @@
-//! The prompts that wait, before they run.
+//! The queued prompts.
 
 use protocol::{EditQueued, TurnList};
 use serde_json::{Value, json};
@@ -45,7 +45,7 @@ pub(super) fn run(arguments: &QueueArguments, client: &Client) -> Result<Report,
             client.ask(Repeat::Harmful, |client| client.delete(&path))?;
         }
     }
-    // Whatever was done, this is how it is now.
+    // Show the current state, whatever was changed.
     let answer = client.fetch(&path(&session, "/queue"))?;
     let waiting: TurnList = printable(&answer)?;
     let text = if waiting.turns.is_empty() {

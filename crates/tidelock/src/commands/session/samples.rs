@@ -1,4 +1,4 @@
-//! Sessions and turns for tests, with something in every place.
+//! Sessions and turns for tests, with every field set.
 
 use protocol::{
     ActiveTurn, AgentChoice, ForkSession, Session, SessionState, Turn, TurnError, TurnState, Usage,

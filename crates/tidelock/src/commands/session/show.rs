@@ -1,4 +1,4 @@
-//! One session, with everything that is known about it.
+//! Shows one session in full.
 
 use protocol::{Session, Turn, TurnList};
 use serde_json::json;
@@ -15,7 +15,7 @@ use crate::output::{Cell, Palette, Report, Tone, fields, table};
 use crate::printable::{cut, printable};
 use crate::units::format_duration;
 
-/// How many turns are shown. The rest is in an export.
+/// How many turns are shown. An export has the rest.
 const SHOWN_TURNS: usize = 10;
 const PROMPT_CHARACTERS: usize = 70;
 

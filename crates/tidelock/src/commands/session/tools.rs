@@ -1,4 +1,4 @@
-//! Calls of tools, as people see them: one line each, with a little of what they say.
+//! Tool calls for people: one line each, with a little of their output.
 
 use std::time::Duration;
 
@@ -10,27 +10,27 @@ use crate::output::Tone;
 use crate::printable::cut;
 use crate::units::{format_count, format_duration};
 
-/// How many lines of what a tool says are shown. The rest is counted, and can be read elsewhere.
+/// How many lines of a tool's output are shown. The rest are only counted, and can be read elsewhere.
 const SHOWN_LINES: u64 = 8;
-/// How many lines of why a tool could not do it are shown.
+/// How many lines of a tool's error are shown.
 const WHY_LINES: usize = 3;
-/// A line without an end is shown when it is as long as this.
+/// An unterminated line is shown once it is this long.
 const LINE_LIMIT_CHARACTERS: usize = 4096;
 const INDENT: &str = "    ";
-/// What is said of a shorter call is not worth a number.
+/// The duration of a shorter call is not shown.
 const WORTH_TELLING: Duration = Duration::from_secs(1);
 
-/// A call of a tool, as far as it was told.
+/// A tool call, as far as it has been shown.
 #[derive(Debug, Default)]
 pub(super) struct ShownTool {
     tool: String,
-    /// What it is to do; nothing before it runs.
+    /// What it is going to do; `None` before it runs.
     title: Option<String>,
-    /// When it began, in milliseconds; snapshots do not tell.
+    /// When it began, in milliseconds; snapshots don't include that.
     began_ms: Option<i64>,
-    /// The page after its line, to know whether something was written since.
+    /// The page's mark after its line, to detect later writes.
     mark: Option<u64>,
-    /// The beginning of a line whose end has not come.
+    /// The beginning of an unterminated line.
     line: String,
     lines: u64,
     output: usize,
@@ -50,7 +50,7 @@ impl ShownTool {
             None | Some("") => self.tool.clone(),
             Some(title) => title.to_owned(),
         };
-        // Its end shall fit behind it.
+        // Leave room for the result on the same line.
         cut(&text, columns.saturating_sub(20).max(20))
     }
 
@@ -75,7 +75,7 @@ impl ShownTool {
         }
     }
 
-    /// All that it has said so far, of which a part may have been told.
+    /// Takes the whole output so far, part of which may already have been shown.
     pub(super) fn output_so_far(&mut self, page: &mut Page, columns: usize, output: &str) {
         let rest: String = output.chars().skip(self.output).collect();
         self.output(page, columns, &rest);
@@ -133,7 +133,7 @@ impl ShownTool {
         }
     }
 
-    /// What was not shown, and where it is.
+    /// Says how much was not shown, and where to find it.
     fn more(&self, page: &mut Page, ended: &Ended<'_>) {
         let hidden = self.lines.saturating_sub(SHOWN_LINES);
         let place = match ended.full {
@@ -155,6 +155,6 @@ pub(super) struct Ended<'a> {
     pub(super) state: ToolState,
     pub(super) answer: &'a str,
     pub(super) full: Option<&'a str>,
-    /// When it was, in milliseconds; snapshots do not tell.
+    /// The time in milliseconds; snapshots don't include it.
     pub(super) at_ms: Option<i64>,
 }

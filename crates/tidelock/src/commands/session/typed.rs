@@ -1,7 +1,7 @@
-//! Answers from the keyboard, while the stream of a turn goes on.
+//! Answers from the keyboard, while the stream of a turn continues.
 //!
-//! A thread of its own reads lines, because nothing else can wait for a keyboard and be left at any time. It ends with the
-//! process. What it answers comes back through the stream, like the answer of anybody else.
+//! A separate thread reads lines, because only a thread can block on a keyboard and be abandoned at any time. It ends
+//! with the process. Its answers come back through the stream, like anyone else's.
 
 use std::io::{self, BufRead, IsTerminal};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,14 +19,14 @@ use crate::output;
 
 #[derive(Debug)]
 pub(super) struct Typed {
-    /// The question that a line would answer. Held to look or to replace it, never while something is waited for.
+    /// The question that the next line answers. Locked only to read or replace it, never during a wait.
     question: Arc<Mutex<Option<Question>>>,
-    /// What the thread needs, until it has begun.
+    /// What the thread needs, until it is started.
     ready: Option<(Client, String)>,
 }
 
 impl Typed {
-    /// If there is a keyboard, and somebody who sees the questions.
+    /// Returns `None` unless there is a keyboard and a user who sees the questions.
     pub(super) fn here(context: &Context, session: &str) -> Option<Typed> {
         let has_both = io::stdin().is_terminal() && io::stderr().is_terminal();
         let client = Client::new(context).ok().filter(|_| has_both)?;
@@ -40,20 +40,20 @@ impl Typed {
     pub(super) fn ask(&mut self, question: Option<Question>) {
         let asks = question.is_some();
         *self.question.lock().unwrap_or_else(PoisonError::into_inner) = question;
-        // Whoever is asked nothing is not read from either.
+        // Don't read the keyboard before there is a question.
         if asks
             && is_in_front()
             && let Some((client, session)) = self.ready.take()
         {
             let question = Arc::clone(&self.question);
             let reading = thread::Builder::new().name("answers".to_owned());
-            // Without it the question can be answered from another terminal.
+            // Without the thread, the question can be answered from another terminal.
             drop(reading.spawn(move || read(&client, &session, &question)));
         }
     }
 }
 
-/// Whether what is typed comes to this process. One in the background would be stopped if it read.
+/// Whether this process receives keyboard input. A background process would be stopped if it read.
 fn is_in_front() -> bool {
     rustix::termios::tcgetpgrp(io::stdin()).is_ok_and(|group| group == rustix::process::getpgrp())
 }
@@ -67,7 +67,7 @@ fn read(client: &Client, session: &str, question: &Mutex<Option<Question>>) {
             .unwrap_or_else(PoisonError::into_inner)
             .as_ref()
             .map(|question| (question.permission, choices(question)));
-        // A line that nobody asked for.
+        // Ignore a line that answers no question.
         let Some((permission, choices)) = asked else {
             continue;
         };

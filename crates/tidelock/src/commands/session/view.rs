@@ -1,7 +1,7 @@
-//! What is to be seen of a turn: the newest events, after what was seen before.
+//! The visible state of a turn: shows new events after those already shown.
 //!
-//! It remembers how much of each item was told. So a snapshot, which stands for events that were folded together, adds only
-//! what is missing, and nothing is told twice.
+//! It remembers how much of each item was shown. So a snapshot, which stands for compacted events, adds only what is
+//! missing, and nothing is shown twice.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ pub(super) struct Question {
 
 #[derive(Debug)]
 enum ShownItem {
-    /// So many characters of what is said or thought, and the page after them.
+    /// The number of characters of text or thought already shown, and the page's mark after them.
     Text {
         characters: usize,
         mark: u64,
@@ -71,7 +71,7 @@ impl TurnView {
         }
     }
 
-    /// The questions that nobody has answered yet.
+    /// The unanswered questions.
     pub(super) fn open_questions(&self) -> impl Iterator<Item = &Question> {
         let open = self.questions.iter().filter(|(_, answer)| answer.is_none());
         open.map(|(question, _)| question)
@@ -140,7 +140,7 @@ impl TurnView {
             } => self.answered(*permission, *answer, by),
             TurnEventBody::Usage { total } => self.usage = *total,
             TurnEventBody::Trouble { text, .. } => self.trouble(text),
-            // The end of the turn tells what the plan comes to. The arguments of a tool are in its title.
+            // The end of the turn shows the plan's changes. The arguments of a tool are in its title.
             TurnEventBody::PlanChanged { .. }
             | TurnEventBody::ToolArguments { .. }
             | TurnEventBody::Unknown => {}
@@ -162,7 +162,7 @@ impl TurnView {
             TurnState::Running if self.was_queued => {
                 self.page.line(Stream::Err, "running now", Tone::Quiet);
             }
-            // How it ended is told with what comes of it.
+            // How it ended is shown together with its result.
             _ => {}
         }
     }
@@ -184,7 +184,7 @@ impl TurnView {
         match self.items.get(&item) {
             None => {
                 page.fresh(Stream::Err);
-                // Without colours it has to be told apart in another way.
+                // Without colors, it needs another way to stand out.
                 if self.palette == Palette::Plain {
                     page.put(Stream::Err, "(thinking) ", Tone::Plain);
                 }
@@ -214,7 +214,7 @@ impl TurnView {
             .entry(item)
             .or_insert_with(|| ShownItem::Tool(ShownTool::new(name)));
         if !matches!(told, ShownItem::Tool(_)) {
-            // An item does not change what it is; whoever says so is told as if it were another one.
+            // An item never changes its kind; if it does anyway, treat it as another one.
             *told = ShownItem::Tool(ShownTool::new(name));
         }
         match told {
@@ -261,10 +261,10 @@ impl TurnView {
         self.page.line(Stream::Err, &text, Tone::Warning);
     }
 
-    /// Takes a snapshot in the place of events: only what was not told yet is told.
+    /// Processes a snapshot in place of events: shows only what was not shown yet.
     pub(super) fn catch_up(&mut self, transcript: &TurnTranscript) {
         let mut troubles = 0;
-        // Items of snapshots from before they had numbers are as good as new ones.
+        // Items of old snapshots, which had no numbers, are treated as new.
         let unknown = u64::MAX / 2;
         for (place, item) in (0_u64..).zip(&transcript.items) {
             let number = usize::try_from(place).ok();
@@ -338,7 +338,7 @@ impl TurnView {
         self.usage = transcript.usage;
     }
 
-    /// What was not told yet of a text.
+    /// The part of a text that was not shown yet.
     fn untold(&self, item: u64, text: &str) -> String {
         let told = match self.items.get(&item) {
             Some(ShownItem::Text { characters, .. }) => *characters,

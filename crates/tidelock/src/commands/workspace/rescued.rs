@@ -41,7 +41,7 @@ fn list(client: &Client) -> Result<Report, Failure> {
     Ok(Report::success(answer, text).with_notes(notes.collect()))
 }
 
-/// One block of lines for each. The texts must be printable.
+/// One block of lines per item. The texts must be printable.
 pub(in crate::commands) fn rows(palette: Palette, rescued: &[Rescued]) -> String {
     let rows: Vec<Vec<Cell>> = rescued
         .iter()

@@ -1,4 +1,4 @@
-//! The two directions of a conversation with an agent, each a task, and the queue between.
+//! The two directions of a connection to an agent, each a task, and the queues between them and the turn.
 
 use kernel::{Deadline, Scope};
 use process::Tasks;
@@ -9,30 +9,28 @@ use tokio::sync::mpsc;
 use super::lines::{LINE_LIMIT_BYTES, Lines};
 use super::message::{self, Message, RequestId, RpcError};
 
-/// How many messages of an agent may wait for the turn. Each may be as large as a line; when it is full, the agent is held
-/// up at its pipe.
+/// How many messages from an agent may wait for the turn. Each may be as long as a line; when the queue is full, the
+/// agent blocks on its pipe.
 const INCOMING_LIMIT: usize = 16;
-/// How many messages may wait for an agent that does not read. Whoever has another one waits.
+/// How many messages may wait for an agent that doesn't read. Further senders wait.
 const OUTGOING_LIMIT: usize = 64;
-/// How many lines that are no messages are passed over. Some programs print a greeting or a warning; one that goes on is
-/// not an agent.
+/// How many lines that aren't messages are skipped. Some programs print a greeting or a warning; one that keeps
+/// printing isn't an agent.
 const STRAY_LIMIT: usize = 16;
-/// How much of a stray line is told.
+/// How much of a stray line to show.
 const STRAY_SHOWN_CHARS: usize = 200;
 
-/// Why nothing more comes from an agent.
+/// Why an agent sends nothing more.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub(in super::super) enum Closed {
-    /// It has closed its output: most likely it ended.
+    /// It has closed its output: most likely it exited.
     #[error("it closed its output")]
     EndOfFile,
-    /// It writes something else than messages.
+    /// It writes something other than messages.
     #[error("it does not speak the protocol; it wrote {0:?}")]
     Garbage(String),
-    /// It sent a message that is too long.
     #[error("it sent a message of more than {LINE_LIMIT_BYTES} bytes")]
     TooLong,
-    /// The pipe is broken.
     #[error("its output cannot be read: {0}")]
     Broken(String),
 }
@@ -40,27 +38,26 @@ pub(in super::super) enum Closed {
 /// What comes from an agent, in order.
 #[derive(Debug)]
 pub(in super::super) enum Incoming {
-    /// A message.
     Message(Message),
-    /// The last that comes.
+    /// Always the last item.
     Closed(Closed),
 }
 
 #[derive(Debug)]
 enum Outgoing {
     Line(Vec<u8>),
-    /// Its input is closed, which tells it to end.
+    /// Closes the agent's input, which tells it to exit.
     Close,
 }
 
-/// Takes what is to be sent to an agent. Clones are the same one.
+/// Sends messages to an agent. Clones share the same queue.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Outbox {
     outgoing: mpsc::Sender<Outgoing>,
 }
 
 impl Outbox {
-    /// Tells something. What an agent that is gone is not told is no loss.
+    /// Sends a notification. If the agent has exited, it's dropped without harm.
     pub(in super::super) async fn notify(&self, method: &str, params: &Value) {
         self.send(message::notification(method, params)).await;
     }
@@ -73,13 +70,13 @@ impl Outbox {
         self.outgoing.send(Outgoing::Line(line)).await.ok();
     }
 
-    /// Closes the agent's input, if it reads at all.
+    /// Closes the agent's input, unless the agent has stopped reading.
     pub(in super::super) fn close(&self) {
         self.outgoing.try_send(Outgoing::Close).ok();
     }
 }
 
-/// A conversation with an agent.
+/// A connection to an agent.
 #[derive(Debug)]
 pub(in super::super) struct Connection {
     incoming: mpsc::Receiver<Incoming>,
@@ -87,21 +84,21 @@ pub(in super::super) struct Connection {
     next_id: u64,
 }
 
-/// How a request of ours ended.
+/// Why one of our requests failed.
 #[derive(Debug)]
 pub(in super::super) enum CallEnd {
-    /// The agent says no.
+    /// The agent returned an error.
     Refused(RpcError),
-    /// It will say nothing more.
+    /// The agent will send nothing more.
     Closed(Closed),
-    /// It did not answer in time.
+    /// The agent didn't answer in time.
     TimedOut,
-    /// The turn is to stop.
+    /// The turn should stop.
     Cancelled,
 }
 
 impl Connection {
-    /// Begins a conversation.
+    /// Starts a connection.
     pub(in super::super) fn start<R, W>(reader: R, writer: W, tasks: &Tasks) -> Self
     where
         R: AsyncRead + Send + Unpin + 'static,
@@ -118,12 +115,11 @@ impl Connection {
         }
     }
 
-    /// Where to send things.
     pub(in super::super) fn outbox(&self) -> &Outbox {
         &self.outbox
     }
 
-    /// Sends a request. Its answer comes with the other messages, under this name.
+    /// Sends a request and returns its id. The answer arrives among the other messages, with this id.
     pub(in super::super) async fn request(&mut self, method: &str, params: &Value) -> u64 {
         let id = self.next_id;
         self.next_id += 1;
@@ -131,7 +127,7 @@ impl Connection {
         id
     }
 
-    /// What comes next. *Cancel safety*: may be dropped at any time; nothing is lost.
+    /// The next message. *Cancel safety*: may be dropped at any time; nothing is lost.
     pub(in super::super) async fn next(&mut self) -> Incoming {
         match self.incoming.recv().await {
             Some(incoming) => incoming,
@@ -139,8 +135,8 @@ impl Connection {
         }
     }
 
-    /// Asks something while no prompt is being answered. What the agent tells meanwhile is passed over, such as the
-    /// conversation that it repeats when it takes a session up again; what it asks is refused.
+    /// Sends a request and waits for the answer while no prompt is running. Notifications meanwhile are ignored,
+    /// such as the conversation that an agent replays when it resumes a session; requests are refused.
     pub(in super::super) async fn call(
         &mut self,
         method: &str,

@@ -1,22 +1,22 @@
-//! Lines of a bounded length.
+//! Lines of a limited length.
 
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
 use super::Closed;
 
-/// The longest message. A file that is written, or a picture, is one line. An agent that sends a longer one is stopped.
+/// The longest message. A written file or an image is one line. An agent that sends a longer one is stopped.
 pub(super) const LINE_LIMIT_BYTES: usize = 8 * 1024 * 1024;
-/// How much is read at once.
+/// How many bytes to read at once.
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// Cuts what is read into lines.
+/// Splits the input into lines.
 #[derive(Debug)]
 pub(super) struct Lines<R> {
     reader: R,
     buffer: Vec<u8>,
     /// Where the next line begins.
     start: usize,
-    /// How far the buffer was looked through.
+    /// How far the buffer has been scanned.
     looked: usize,
 }
 
@@ -30,7 +30,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         }
     }
 
-    /// The next line that is not blank; nothing at the end. What comes after the last line break is a line too.
+    /// The next line that isn't blank; `None` at the end. Text after the last line break counts as a line.
     pub(super) async fn next(&mut self) -> Result<Option<Vec<u8>>, Closed> {
         loop {
             let found = self.buffer[self.looked..].iter().position(|byte| *byte == b'\n');
@@ -68,7 +68,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         }
     }
 
-    /// Reads more; false at the end.
+    /// Reads more; returns false at the end.
     async fn fill(&mut self) -> Result<bool, Closed> {
         if self.start > 0 {
             self.buffer.drain(..self.start);

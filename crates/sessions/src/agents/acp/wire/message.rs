@@ -1,50 +1,38 @@
-//! Messages of JSON-RPC.
+//! JSON-RPC messages.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// How an agent names a request of its own. It gets it back as it was.
+/// The agent's id for one of its requests. It's returned unchanged.
 #[derive(Clone, Debug, PartialEq)]
 pub(in super::super) struct RequestId(Value);
 
-/// What an agent sends.
+/// A message from an agent.
 #[derive(Clone, Debug, PartialEq)]
 pub(in super::super) enum Message {
-    /// It wants an answer.
     Request {
-        /// Names it.
         id: RequestId,
-        /// What it wants.
         method: String,
-        /// The rest.
         params: Value,
     },
-    /// It tells something.
     Notification {
-        /// What.
         method: String,
-        /// The rest.
         params: Value,
     },
-    /// It answers.
     Response {
-        /// Our name for the request; nothing if it is none of ours.
+        /// Our id for the request; `None` if the request isn't ours.
         id: Option<u64>,
-        /// The answer.
         result: Result<Value, RpcError>,
     },
 }
 
-/// A request was not done.
+/// Why a request failed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub(in super::super) struct RpcError {
-    /// What kind of error.
     pub(in super::super) code: i64,
-    /// In words.
     #[serde(default)]
     pub(in super::super) message: String,
-    /// More of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(in super::super) data: Option<Value>,
 }
@@ -64,12 +52,12 @@ impl RpcError {
         }
     }
 
-    /// It could not be done.
+    /// The request could not be carried out.
     pub(in super::super) fn failed(message: impl Into<String>) -> Self {
         Self::new(Self::FAILED, message)
     }
 
-    /// It was not asked for as it should be, or for something that is not to be had.
+    /// The request is malformed, or asks for something unavailable.
     pub(in super::super) fn refused(message: impl Into<String>) -> Self {
         Self::new(Self::INVALID_PARAMS, message)
     }
@@ -78,7 +66,7 @@ impl RpcError {
         Self::new(Self::NOT_FOUND, format!("there is no method `{method}`"))
     }
 
-    /// The whole of it in one line: many agents say what is wrong in the data alone.
+    /// The whole error in one line: many agents put the actual problem only in the data.
     pub(in super::super) fn in_words(&self) -> String {
         match &self.data {
             None | Some(Value::Null) => self.message.clone(),
@@ -106,7 +94,7 @@ struct Raw {
 }
 
 impl Message {
-    /// Takes a line apart; nothing if it is no message.
+    /// Parses a line; `None` if it isn't a message.
     pub(in super::super) fn parse(line: &[u8]) -> Option<Self> {
         let raw: Raw = serde_json::from_slice(line).ok()?;
         let params = raw.params.unwrap_or(Value::Null);

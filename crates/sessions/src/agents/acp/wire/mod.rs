@@ -1,9 +1,9 @@
-//! The protocol as bytes: one JSON-RPC message a line, and the messages that we know.
+//! The protocol as bytes: one JSON-RPC message per line, and the messages that we know.
 //!
-//! We do not use the connection of the published library: its queues have no bounds, and an agent that talks faster than
-//! the log takes it in must be held up at its pipe instead. Its types are not used either. Whoever links them changes how
-//! JSON objects are ordered in the whole program, since the library asks for that of the JSON crate that all of us share.
-//! What we need of the protocol is small, and whatever else an agent says is passed over.
+//! We don't use the connection of the published library: its queues are unbounded, and an agent that talks faster than
+//! the log accepts must block on its pipe instead. We don't use its types either: linking them would change the order
+//! of JSON objects in the whole program, because the library enables that feature of the shared JSON crate. We need
+//! only a small part of the protocol, and ignore everything else.
 
 mod connection;
 mod lines;

@@ -1,4 +1,4 @@
-//! The messages of the protocol that we know, as far as we look into them. Everything else in them is passed over.
+//! The messages of the protocol that we know, reduced to the fields that we use. Everything else is ignored.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -35,7 +35,7 @@ pub(in super::super) struct PromptCapabilities {
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(rename_all = "camelCase", default)]
 pub(in super::super) struct SessionCapabilities {
-    /// An object, if it can.
+    /// An object, if the agent supports it.
     pub(in super::super) resume: Option<Value>,
 }
 
@@ -47,7 +47,7 @@ pub(in super::super) struct AuthMethod {
     pub(in super::super) description: Option<String>,
 }
 
-/// Something that can be chosen in a session.
+/// A config option of a session.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 pub(in super::super) struct ConfigOption {
     pub(in super::super) id: String,
@@ -56,7 +56,7 @@ pub(in super::super) struct ConfigOption {
 }
 
 impl ConfigOption {
-    /// What an answer about a session offers.
+    /// The config options in an answer about a session.
     pub(in super::super) fn of(answer: &Value) -> Vec<Self> {
         let offered = answer.get("configOptions").and_then(Value::as_array);
         let offered = offered.into_iter().flatten();
@@ -65,7 +65,7 @@ impl ConfigOption {
             .collect()
     }
 
-    /// Whether it is the choice of a model.
+    /// Whether this option selects the model.
     pub(in super::super) fn is_model(&self) -> bool {
         self.category.as_deref() == Some("model") || self.id == "model"
     }
@@ -99,13 +99,13 @@ pub(in super::super) struct PromptUsage {
     pub(in super::super) output_tokens: u64,
 }
 
-/// A piece of what is said or thought.
+/// A piece of speech or thought.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 pub(in super::super) struct Chunk {
     pub(in super::super) content: Value,
 }
 
-/// What is new about a call of a tool, or all of it.
+/// A tool call, or changes to one.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub(in super::super) struct ToolUpdate {
@@ -160,7 +160,7 @@ pub(in super::super) struct ToolLocation {
     pub(in super::super) path: String,
 }
 
-/// What an agent is going to do.
+/// The agent's to-do list.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 pub(in super::super) struct PlanUpdate {
     pub(in super::super) entries: Vec<PlanEntry>,
@@ -239,14 +239,14 @@ pub(in super::super) struct EnvVariable {
     pub(in super::super) value: String,
 }
 
-/// The other requests about a terminal.
+/// Any other request about a terminal.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub(in super::super) struct NamedTerminal {
     pub(in super::super) terminal_id: String,
 }
 
-/// A block of content as text.
+/// A content block as text.
 pub(in super::super) fn text_of(block: &Value) -> String {
     let member = |name: &str| block.get(name).and_then(Value::as_str);
     match member("type") {

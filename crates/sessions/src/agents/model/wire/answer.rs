@@ -1,25 +1,25 @@
-//! An answer, gathered from its events.
+//! An answer, assembled from its events.
 
 use super::chunk::{CallDelta, Choice, Chunk, Tokens};
 use super::fault::Fault;
 
-/// The most bytes of one answer, all its parts together. More than that is a server that does not stop.
+/// The most bytes of one answer, all parts together. Beyond that, the server isn't going to stop.
 const ANSWER_LIMIT_BYTES: usize = 16 * 1024 * 1024;
-/// The most calls of tools in one answer.
+/// The most tool calls in one answer.
 const CALLS_LIMIT: usize = 128;
 
-/// An answer, as far as it has come.
+/// An answer, as far as it has arrived.
 #[derive(Debug, Default)]
 pub(in super::super) struct Answer {
     pub(in super::super) text: String,
     pub(in super::super) calls: Vec<CallDraft>,
     pub(in super::super) finish: Option<Finish>,
     tokens: Option<Tokens>,
-    /// How much has come, what the model thought included.
+    /// How many bytes have arrived, reasoning included.
     bytes: usize,
 }
 
-/// A call of a tool, as far as it has come.
+/// A tool call, as far as it has arrived.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(in super::super) struct CallDraft {
     index: Option<u64>,
@@ -31,34 +31,30 @@ pub(in super::super) struct CallDraft {
 /// Why an answer ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(in super::super) enum Finish {
-    /// It was complete.
     Complete,
-    /// The model may not write more.
+    /// The model hit its output limit.
     Length,
-    /// The server held something back.
+    /// The server filtered the output.
     Filtered,
 }
 
-/// What an event adds.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(in super::super) enum Piece {
-    /// The model says something.
     Text(String),
-    /// It thinks something.
     Reasoning(String),
-    /// It calls a tool: the call at this place.
+    /// A new tool call, at this index.
     Call(usize),
-    /// More of the arguments of a call that was told before.
+    /// More arguments for a call that was already announced.
     Arguments(usize, String),
 }
 
 impl Answer {
-    /// Takes an event in, and tells what it adds.
+    /// Applies an event and returns what it adds.
     pub(in super::super) fn apply(&mut self, chunk: Chunk) -> Result<Vec<Piece>, Fault> {
         let mut pieces = Vec::new();
-        // The newest word counts: some servers tell the usage with each event.
+        // The latest value counts: some servers report the usage with each event.
         self.tokens = chunk.usage.or(self.tokens);
-        // Only one answer is asked for.
+        // We only ask for one choice.
         if let Some(choice) = chunk.choices.into_iter().flatten().next() {
             self.choice(choice, &mut pieces)?;
         }
@@ -70,28 +66,28 @@ impl Answer {
         Ok(pieces)
     }
 
-    /// Whether something has come that a reader has seen.
+    /// Whether a reader has already seen part of the answer.
     pub(in super::super) fn has_come(&self) -> bool {
         self.bytes > 0 || !self.calls.is_empty()
     }
 
-    /// Whether the model has said nothing and called nothing; what it thought does not count.
+    /// Whether the model has neither said anything nor called a tool; reasoning doesn't count.
     pub(in super::super) fn is_empty(&self) -> bool {
         self.text.trim().is_empty() && self.calls.is_empty()
     }
 
-    /// How many bytes have come.
+    /// How many bytes have arrived.
     pub(in super::super) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Tokens read and written, as the server told.
+    /// Tokens read and written, as reported by the server.
     pub(in super::super) fn tokens(&self) -> Option<(u64, u64)> {
         self.tokens
             .map(|tokens| (tokens.prompt_tokens, tokens.completion_tokens))
     }
 
-    /// The answer is at its end. Calls without a name of their own get one; a call of nothing is a fault.
+    /// Ends the answer. Calls without an id get one; a call without a tool name is a fault.
     pub(in super::super) fn complete(&mut self, step: u32) -> Result<(), Fault> {
         for (place, call) in self.calls.iter_mut().enumerate() {
             if call.name.is_empty() {
@@ -161,7 +157,7 @@ impl Answer {
         if was_named && !more.is_empty() {
             pieces.push(Piece::Arguments(place, more));
         }
-        // What came before the name was held back: nobody could have been told whose it is.
+        // Arguments that arrived before the name were held back, since the call couldn't be announced yet.
         if !was_named && !call.name.is_empty() {
             let so_far = call.arguments.clone();
             pieces.push(Piece::Call(place));
@@ -172,7 +168,7 @@ impl Answer {
         Ok(())
     }
 
-    /// Which call a piece belongs to. Without an index, a new id begins a new call, and so does a name without an id.
+    /// Which call a delta belongs to. Without an index, a new id starts a new call, and so does a name without an id.
     fn place(&self, delta: &CallDelta) -> usize {
         let names_tool = delta
             .function

@@ -1,4 +1,4 @@
-//! One event of an answer, as servers write it. They differ, so much may be missing.
+//! One event of an answer, as servers write it. Servers differ, so most fields are optional.
 
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::fault::{Fault, Refusal};
 use super::shown;
 
-/// One event of an answer, or a whole answer from a server that does not stream.
+/// One event of an answer, or a whole answer from a server that doesn't stream.
 #[derive(Debug, Default, Deserialize)]
 pub(in super::super) struct Chunk {
     #[serde(default)]
@@ -19,7 +19,7 @@ pub(in super::super) struct Chunk {
 
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Choice {
-    /// A whole answer has a message where an event has a difference.
+    /// A whole answer has `message` where an event has `delta`.
     #[serde(default, alias = "message")]
     pub(super) delta: Option<Delta>,
     #[serde(default)]
@@ -58,7 +58,6 @@ pub(super) struct FunctionDelta {
     pub(super) arguments: Option<String>,
 }
 
-/// What a request used.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq)]
 pub(super) struct Tokens {
     #[serde(default)]
@@ -68,7 +67,7 @@ pub(super) struct Tokens {
 }
 
 impl Chunk {
-    /// Reads one event. An event that says that something went wrong is a fault.
+    /// Parses one event. An event that reports an error is a fault.
     pub(in super::super) fn parse(text: &str) -> Result<Self, Fault> {
         let chunk: Self = serde_json::from_str(text).map_err(|error| {
             Fault::Garbled(format!("an event makes no sense ({error}): `{}`", shown(text)))
@@ -86,7 +85,7 @@ impl Chunk {
     }
 }
 
-/// Arguments are a text; some servers send what stands in it.
+/// Arguments should be a string of JSON, but some servers send the JSON itself.
 fn text_or_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     Ok(match Option::<Value>::deserialize(deserializer)? {
         None | Some(Value::Null) => None,

@@ -1,61 +1,58 @@
-//! What can go wrong between us and a server, and what follows from it.
+//! What can go wrong with a request, and how to react.
 
 use std::time::{Duration, SystemTime};
 
 use http::{HeaderMap, StatusCode};
 use serde_json::Value;
 
-/// How much of what a server says is repeated.
+/// How much of a server's message to repeat.
 const SAID_BYTES: usize = 600;
 
-/// A request went wrong.
+/// Why a request failed.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(in super::super) enum Fault {
-    /// Nobody answers at the address.
+    /// The server doesn't answer.
     Unreachable(String),
-    /// Somebody does, but not somebody to be trusted.
+    /// The server answers, but can't be trusted.
     Tls(String),
-    /// It took too long: what, and how long.
+    /// It took too long: what did, and how long.
     Slow(&'static str, Duration),
-    /// The connection ended in the middle of an answer.
     Cut(String),
-    /// The answer makes no sense.
+    /// The answer can't be parsed.
     Garbled(String),
-    /// The server refused.
     Refused(Refusal),
 }
 
-/// What a server says when it refuses.
+/// A server's refusal.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(in super::super) struct Refusal {
     pub(in super::super) why: Why,
-    /// In the server's words, bounded.
+    /// The server's message, truncated.
     said: String,
-    /// When it wants to be asked again.
+    /// How long the server asks us to wait.
     pub(in super::super) retry_after: Option<Duration>,
 }
 
-/// Why a server refuses.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(in super::super) enum Why {
-    /// The key.
+    /// The key was rejected.
     Unauthorized,
-    /// The model, or the address.
+    /// The model or the address doesn't exist.
     NotFound,
-    /// What was sent is more than the model can read.
+    /// The request exceeds the model's context.
     TooLong,
-    /// Too much was asked for lately.
+    /// Too many requests recently.
     Busy,
-    /// What was paid for is used up.
+    /// The paid quota is used up.
     Quota,
-    /// The server has a trouble of its own.
+    /// The server failed internally.
     Broken(u16),
-    /// It does not like the request.
+    /// The server rejected the request itself.
     Request(u16),
 }
 
 impl Fault {
-    /// The stable name that a turn ends with. `streamed` says whether a part of the answer had come.
+    /// The stable code that a turn ends with. `streamed` is true if part of the answer had arrived.
     pub(in super::super) fn code(&self, streamed: bool) -> &'static str {
         match self {
             Self::Unreachable(_) => "model_unreachable",
@@ -74,7 +71,7 @@ impl Fault {
         }
     }
 
-    /// In words.
+    /// A message for the user.
     pub(in super::super) fn text(&self) -> String {
         match self {
             Self::Unreachable(why) => format!("the server of the model cannot be reached: {why}"),
@@ -88,7 +85,7 @@ impl Fault {
         }
     }
 
-    /// Whether the same request may go well a little later.
+    /// Whether the same request may succeed a little later.
     pub(in super::super) fn may_pass(&self) -> bool {
         match self {
             Self::Unreachable(_) | Self::Slow(..) | Self::Cut(_) | Self::Garbled(_) => true,
@@ -97,12 +94,12 @@ impl Fault {
         }
     }
 
-    /// Whether it is the server that is not well. A refusal of what we sent says that it is.
+    /// Whether the server itself is unhealthy. If it rejects our request, it is healthy.
     pub(in super::super) fn is_outage(&self) -> bool {
         self.may_pass() || matches!(self, Self::Tls(_))
     }
 
-    /// When the server wants to be asked again.
+    /// How long the server asks us to wait.
     pub(in super::super) fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Refused(refusal) => refusal.retry_after,
@@ -112,7 +109,7 @@ impl Fault {
 }
 
 impl Refusal {
-    /// What the status, the headers and the body of an answer mean.
+    /// Interprets the status, headers and body of a refusal.
     pub(in super::super) fn from_parts(
         status: StatusCode,
         headers: &HeaderMap,
@@ -131,7 +128,7 @@ impl Refusal {
         }
     }
 
-    /// An error in the middle of a stream. Its code may be a status.
+    /// An error in the middle of a stream. Its code may be an HTTP status.
     pub(super) fn in_stream(error: &Value) -> Self {
         let said = message(error).unwrap_or_else(|| error.to_string());
         let code = code_of(error);
@@ -192,7 +189,7 @@ fn why(status: u16, code: &str, said: &str) -> Why {
     }
 }
 
-/// What an error says, in the shapes that there are.
+/// The message of an error, in any of the known shapes.
 fn message(error: &Value) -> Option<String> {
     let text = error
         .get("message")
@@ -215,7 +212,7 @@ fn bounded(text: &str) -> String {
     format!("{}{more}", &text[..end])
 }
 
-/// When a server wants to be asked again: in so many milliseconds or seconds, or at a date.
+/// How long a server asks us to wait: given in milliseconds, in seconds, or as a date.
 pub(in super::super) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = |name: &str| {
         headers

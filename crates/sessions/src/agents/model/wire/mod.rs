@@ -1,4 +1,4 @@
-//! What goes over the wire, without the wire.
+//! The wire format, without any I/O.
 
 mod answer;
 mod chunk;
@@ -10,10 +10,10 @@ pub(super) use chunk::Chunk;
 pub(super) use fault::{Fault, Refusal, Why};
 pub(super) use request::{Call, Message, Part, body, size_of};
 
-/// How much of a text that makes no sense is shown.
+/// How much of an unintelligible text to show.
 const SHOWN_BYTES: usize = 120;
 
-/// The beginning of a text, for a message.
+/// The start of a text, for a message.
 pub(super) fn shown(text: &str) -> String {
     let end = text.floor_char_boundary(SHOWN_BYTES.min(text.len()));
     let more = if end < text.len() { "…" } else { "" };

@@ -1,4 +1,4 @@
-//! What a model is sent.
+//! The request sent to a model.
 
 use bytes::Bytes;
 use serde::ser::SerializeMap;
@@ -7,29 +7,24 @@ use serde_json::{Value, json};
 
 use crate::tools::ToolSpec;
 
-/// What a picture costs a model, as if it were so many bytes of text.
+/// What an image costs in context, expressed as bytes of text.
 const IMAGE_BYTES: usize = 6 * 1024;
-/// What a message or a call costs besides its text.
+/// What a message or a call costs on top of its text.
 const MESSAGE_BYTES: usize = 48;
 
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(in super::super) enum Message {
-    /// What the agent is.
     System(String),
-    /// What the user wants.
     User(Vec<Part>),
-    /// What the model said and called.
     Assistant { text: String, calls: Vec<Call> },
-    /// What a tool answered.
     Tool { call: String, text: String },
 }
 
-/// A part of what the user wants.
+/// A part of the user's message.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(in super::super) enum Part {
-    /// Words.
     Text(String),
-    /// A picture, as a data URL.
+    /// As a data URL.
     Image(String),
 }
 
@@ -54,7 +49,7 @@ pub(in super::super) fn body(model: &str, messages: &[&Message], tools: &[ToolSp
     Bytes::from(body.to_string())
 }
 
-/// How much of its context a message costs a model, in bytes of text. A picture costs about the same, however large its file.
+/// How much context a message takes up, in bytes of text. An image costs about the same however large its file is.
 pub(in super::super) fn size_of(message: &Message) -> usize {
     let parts = match message {
         Message::System(text) | Message::Tool { text, .. } => text.len(),
@@ -93,7 +88,7 @@ impl Serialize for Message {
             }
             Self::User(parts) => {
                 map.serialize_entry("role", "user")?;
-                // Many servers know only words there.
+                // Many servers only accept a plain string there.
                 match parts.as_slice() {
                     [Part::Text(text)] => map.serialize_entry("content", text)?,
                     _ => map.serialize_entry("content", parts)?,

@@ -1,4 +1,4 @@
-//! A turn with something of every kind, and what is seen of it.
+//! A turn with every kind of event, and what is shown of it.
 
 use protocol::TurnResync;
 use serde_json::{Value, json};
@@ -194,7 +194,7 @@ fn snapshot(of: &[TurnEvent]) -> TurnTranscript {
     }
 }
 
-/// Wherever a reader was when events were folded together, it ends up with the same words, once each.
+/// Wherever a reader was when events were compacted, it ends up with the same text, exactly once.
 #[test]
 fn a_snapshot_adds_what_is_missing_and_nothing_else() {
     let events = turn();
