@@ -94,7 +94,10 @@ fn without_subject(error: SessionError) -> Problem {
         SessionError::Closed
         | SessionError::Log(LogError::Closed)
         | SessionError::Blob(BlobError::Log(LogError::Closed)) => {
-            return Problem::new(ErrorCode::ShuttingDown, "The daemon takes no more prompts.");
+            return Problem::new(
+                ErrorCode::ShuttingDown,
+                "The daemon is shutting down and accepts no more prompts.",
+            );
         }
         SessionError::Log(error) | SessionError::Blob(BlobError::Log(error)) => return error.into(),
         SessionError::Commit(error) => return error.into(),
@@ -178,7 +181,7 @@ mod tests {
                 is(
                     ErrorCode::TurnActive,
                     409,
-                    &format!("A turn runs already in {session}. It is {turn}."),
+                    &format!("A turn is already running in {session}. It is {turn}."),
                 ),
             ),
             (
@@ -190,7 +193,7 @@ mod tests {
                 is(
                     ErrorCode::TurnNotActive,
                     409,
-                    &format!("{turn} does not run in {session}. It is done."),
+                    &format!("{turn} is not running in {session}. It is done."),
                 ),
             ),
             (
@@ -201,7 +204,7 @@ mod tests {
                 is(
                     ErrorCode::TurnNotQueued,
                     409,
-                    &format!("{turn} does not wait any more: it is running."),
+                    &format!("{turn} is no longer queued: it is running."),
                 ),
             ),
             (
@@ -209,7 +212,7 @@ mod tests {
                 is(
                     ErrorCode::TurnNotStale,
                     409,
-                    &format!("{turn} is not stale: its owner is there."),
+                    &format!("{turn} is not stale: the daemon that runs it is alive."),
                 ),
             ),
             (
@@ -225,7 +228,7 @@ mod tests {
                 is(
                     ErrorCode::QueueFull,
                     429,
-                    &format!("256 prompts wait already in {session}."),
+                    &format!("{session} already has 256 queued prompts."),
                 ),
             ),
             (
@@ -244,7 +247,11 @@ mod tests {
             ),
             (
                 SessionError::Closed,
-                is(ErrorCode::ShuttingDown, 503, "The daemon takes no more prompts."),
+                is(
+                    ErrorCode::ShuttingDown,
+                    503,
+                    "The daemon is shutting down and accepts no more prompts.",
+                ),
             ),
         ] {
             assert_eq!(told(error), expected);
